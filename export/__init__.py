@@ -1,0 +1,1 @@
+"""Export parts: static ONNX graph, bundle, verification. Needs the `export` extra."""

@@ -1,0 +1,84 @@
+"""The ``ptedge`` command: names, and where each command lives; its module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from ptedge import __version__
+from ptedge.errors import PtedgeError, missing_extra
+
+# name -> (module:function, one line for the list of commands); the lines stand here so that --help loads nothing
+COMMANDS = {
+    "train": ("ptedge.training.cli:train", "Pretrain a detector on labelled source images."),
+    "adapt": ("ptedge.training.cli:adapt", "Adapt a detector to unlabelled target frames."),
+    "eval": ("ptedge.commands.evaluate:evaluate", "Score a model on labelled data: AP and quality of sigma."),
+    "export": ("ptedge.export.cli:export", "Write a checkpoint as an ONNX bundle for the device."),
+    "verify": ("ptedge.export.cli:verify", "Check that a bundle answers as its checkpoint does."),
+    "run": ("ptedge.runtime.cli:run", "Detect on images or video; write results, collect frames."),
+    "benchmark": ("ptedge.runtime.cli:benchmark", "Measure how fast a bundle runs on this machine."),
+    "field": ("ptedge.runtime.cli:field", "Look into, export or prune a field folder."),
+    "data": ("ptedge.commands.data:data", "Check, count or convert a labelled data set."),
+    "inspect": ("ptedge.commands.inspect:inspect", "Tell what a file or folder is and where it came from."),
+    "doctor": ("ptedge.commands.doctor:doctor", "Tell what this machine can do and what to install."),
+    "demo": ("ptedge.samples.demo:demo", "The whole loop on generated scenes, in one command."),
+}
+
+# top-level import name -> extra that brings it
+EXTRAS = {
+    "torch": "train",
+    "torchvision": "train",
+    "timm": "train",
+    "tomli_w": "train",
+    "rich": "train",
+    "onnx": "export",
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="ptedge")
+def cli() -> None:
+    """Keep an object detector good where it is deployed.
+
+    Train on labelled images, adapt to unlabelled footage (Probabilistic Teacher), export to the device, run with a
+    standard deviation for every box side, collect, adapt again. Start with: ptedge demo
+    """
+
+
+def main() -> None:
+    """Entry point: a PtedgeError becomes one sentence on stderr and exit status 1."""
+    try:
+        cli()
+    except PtedgeError as error:
+        _fail(str(error))
+    except ModuleNotFoundError as error:
+        name = (error.name or "").split(".")[0]
+        if name not in EXTRAS:
+            raise
+        _fail(str(missing_extra(name, EXTRAS[name])))
+
+
+def _fail(message: str) -> None:
+    click.echo(f"ptedge: {message}", err=True)
+    sys.exit(1)
+
+
+__all__ = ["COMMANDS", "cli", "main"]

@@ -1,0 +1,1 @@
+"""Commands that belong to no part: eval, data, inspect, doctor."""

@@ -1,0 +1,159 @@
+"""Configuration: frozen dataclasses, read from TOML, changed by ``--set``, written back complete.
+
+Every field carries its own check in ``__post_init__``; reading refuses unknown keys and names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import sys
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ptedge.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+T = TypeVar("T")
+
+
+def load_config(cls: type[T], path: Path | None, overrides: Sequence[str] = ()) -> T:
+    """Read a configuration.
+
+    Args:
+        cls: frozen dataclass, possibly holding other dataclasses (TOML tables).
+        path: TOML file, or ``None`` for the defaults.
+        overrides: ``"table.key=value"`` strings; the value is TOML, or taken as a bare string.
+
+    Returns:
+        An instance of ``cls``.
+
+    Raises:
+        ConfigError: unreadable file, unknown key (with the nearest one), wrong type, value out of range.
+    """
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            values = tomllib.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise ConfigError(f"cannot read configuration {path}: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    for override in overrides:
+        _apply_override(values, override)
+    where = str(path) if path is not None else "--set"
+    return from_dict(cls, values, where)
+
+
+def from_dict(cls: type[T], values: Mapping[str, Any], where: str) -> T:
+    """Build a dataclass from plain values, tables becoming nested dataclasses.
+
+    Args:
+        cls: frozen dataclass.
+        values: as TOML or JSON gives them.
+        where: file or option, for messages.
+
+    Raises:
+        ConfigError: unknown key, wrong type or value out of range.
+    """
+    hints = typing.get_type_hints(cls)
+    known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known keys: {', '.join(known)}"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
+        arguments[key] = _convert(hints[key], value, f"{where}: {key}")
+    try:
+        return cls(**arguments)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """A dataclass as plain values for TOML or JSON; fields that are ``None`` are left out."""
+    plain: dict[str, Any] = {}
+    for f in dataclasses.fields(config):
+        value = getattr(config, f.name)
+        if value is None:
+            continue
+        if dataclasses.is_dataclass(value):
+            plain[f.name] = to_dict(value)
+        elif isinstance(value, tuple):
+            plain[f.name] = [list(v) if isinstance(v, tuple) else v for v in value]
+        else:
+            plain[f.name] = value
+    return plain
+
+
+def require(name: str, value: float, low: float, high: float = math.inf, *, open_low: bool = False) -> None:
+    """Check a number's range, for use in ``__post_init__``.
+
+    Raises:
+        ValueError: with the name, the value got and what is allowed.
+    """
+    if not (low < value if open_low else low <= value) or not value <= high:
+        allowed = f"{'above' if open_low else 'at least'} {low:g}"
+        if high < math.inf:
+            allowed += f" and at most {high:g}"
+        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
+
+
+def require_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Check a choice, for use in ``__post_init__``.
+
+    Raises:
+        ValueError: with the name, the value got and what is allowed.
+    """
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+
+
+def _apply_override(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override!r}: write it as key=value, for example --set optim.steps=600")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *tables, last = key.strip().split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {override!r}: {table} is a value, not a table")
+    values[last] = value
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        choices = [h for h in typing.get_args(hint) if h is not type(None)]
+        return _convert(choices[0], value, where)
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where} is a table, got {value!r}")
+        return from_dict(typing.cast(type, hint), value, where)
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise ConfigError(f"{where} is a list, got {value!r}")
+        inner = typing.get_args(hint)
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            return tuple(_convert(inner[0], v, where) for v in value)
+        if len(value) != len(inner):
+            raise ConfigError(f"{where} has {len(inner)} values, got {value!r}")
+        return tuple(_convert(h, v, where) for h, v in zip(inner, value, strict=True))
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, bool) != (hint is bool) or not isinstance(value, hint):
+        raise ConfigError(f"{where} must be of type {hint.__name__}, got {value!r}")
+    return value

@@ -1,0 +1,60 @@
+"""The labelled data set every reader returns: class names and one record an image, pixels read only when asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One image and its boxes.
+
+    Attributes:
+        path: image file.
+        width: pixels, after EXIF rotation; 0 when the format does not say (the image is then read to know).
+        height: as ``width``.
+        boxes: [N, 4] float32 xyxy in pixels of the upright image. N may be 0.
+        labels: [N] int64, 0-based index into the data set's class names.
+        ignore: [N] bool; such a box is neither a target in training nor counted in evaluation, and a detection on it is
+            no false positive.
+        image_id: the format's own id of the image, or its position.
+    """
+
+    path: Path
+    width: int
+    height: int
+    boxes: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    ignore: NDArray[np.bool_]
+    image_id: int | str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A labelled data set.
+
+    Attributes:
+        root: what the user named (file or folder), for messages.
+        format: ``coco``, ``voc``, ``yolo``, ``kitti``, ``cityscapes``, ...
+        class_names: names by label.
+        samples: one an image, images without objects included.
+        dropped: reasons and counts of boxes left out while reading (degenerate, outside, class not listed).
+    """
+
+    root: Path
+    format: str
+    class_names: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def num_boxes(self) -> int:
+        """Boxes that count: not marked ignore."""
+        return int(sum((~sample.ignore).sum() for sample in self.samples))

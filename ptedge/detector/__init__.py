@@ -1,0 +1,1 @@
+"""The Probabilistic Faster R-CNN (torch)."""

@@ -1,0 +1,69 @@
+"""What can go wrong, as one tree that the command line turns into a sentence and exit status 1.
+
+PtedgeError
+├── InputError       a path, an image, a video or an annotation the user gave
+│   └── ClassMismatchError   two class lists that ought to be the same
+├── ConfigError      a TOML file or a --set value
+├── OutputError      a place to write that does not take it (not writable, full)
+├── ArtifactError    something ptedge wrote before: checkpoint, bundle, engine, field folder
+├── BackendError     ONNX Runtime, TensorRT or a GPU that is not there or refuses
+├── TrainingError    a run that cannot go on (non-finite loss, no usable data)
+└── MissingExtraError    an optional dependency; the text names the extra to install
+
+A message says what is wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PtedgeError(Exception):
+    """Base of all errors a user can cause or repair."""
+
+
+class InputError(PtedgeError):
+    """A path, image, video or annotation given by the user is missing, empty or unreadable."""
+
+
+class ClassMismatchError(InputError):
+    """Two class lists differ; the text shows both."""
+
+    def __init__(self, what: str, got: Sequence[str], other: str, expected: Sequence[str], advice: str) -> None:
+        super().__init__(
+            f"{what} has classes {list(got)}, but {other} has {list(expected)} (names and order count). {advice}"
+        )
+
+
+class ConfigError(PtedgeError):
+    """A configuration file or a ``--set`` value is wrong."""
+
+
+class OutputError(PtedgeError):
+    """A file or folder cannot be written."""
+
+
+class ArtifactError(PtedgeError):
+    """A checkpoint, bundle, engine or field folder is broken, foreign or does not match its parts."""
+
+
+class BackendError(PtedgeError):
+    """An inference backend is not available or refuses its input."""
+
+
+class TrainingError(PtedgeError):
+    """A training run cannot continue."""
+
+
+class MissingExtraError(PtedgeError):
+    """A part of ptedge needs a package that is not installed."""
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """Build the error for an optional dependency that is absent.
+
+    Args:
+        package: import name of what is missing, e.g. ``"torch"``.
+        extra: name of the extra that brings it, e.g. ``"train"``.
+    """
+    return MissingExtraError(f'{package} is not installed. Install it with: pip install "ptedge[{extra}]"')

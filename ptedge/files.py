@@ -1,0 +1,87 @@
+"""Files that are either whole or absent: temporary name, fsync, rename."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ptedge.errors import OutputError
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """Open a temporary file beside ``path``; on success it takes that name, on any error it vanishes.
+
+    Args:
+        path: final name; its folder is made when missing.
+        mode: ``"wb"`` or ``"w"`` (UTF-8).
+
+    Raises:
+        OutputError: the folder is not writable, or the disk is full. What stood under ``path`` before is untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise write_error(path, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_error(path: Path, error: OSError) -> OutputError:
+    """The sentence for an OSError met while writing ``path``."""
+    if error.errno == errno.ENOSPC:
+        return OutputError(f"cannot write {path}: the disk is full. Free some space or choose another --out")
+    return OutputError(f"cannot write {path}: {error.strerror or error}. Choose another --out")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write one JSON document, indented, atomically.
+
+    Raises:
+        OutputError: as :func:`atomic_write`.
+    """
+    with atomic_write(path, "w") as file:
+        json.dump(value, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+def make_output_folder(path: Path) -> Path:
+    """Make an output folder and prove that files can be written in it, before any long work starts.
+
+    Raises:
+        OutputError: it is a file, or not writable.
+    """
+    probe = path / f".write-test.{os.getpid()}"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise write_error(path, error) from None
+    return path
+
+
+def sha256_file(path: Path) -> str:
+    """Hex digest of a file's content.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,69 @@
+"""One way to ask any model for detections: a checkpoint (torch), a bundle or a bare ONNX file (ONNX Runtime)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.detections import Detections
+
+
+class Predictor(Protocol):
+    """A model that is ready to answer.
+
+    Attributes:
+        class_names: names by label.
+        input_size: (height, width) in pixels of the network's input.
+        model_hash: sha256 of the weights' file.
+    """
+
+    class_names: tuple[str, ...]
+    input_size: tuple[int, int]
+    model_hash: str
+
+    def detect(self, image: NDArray[np.uint8]) -> Detections:
+        """Detections of one image.
+
+        Args:
+            image: [height, width, 3] uint8 RGB.
+
+        Returns:
+            Detections in pixels of that image, best score first.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the model."""
+        ...
+
+
+def open_predictor(path: Path, backend: str = "auto", threads: int | None = None) -> Predictor:
+    """Open a checkpoint, a bundle folder or an ``.onnx`` file.
+
+    Args:
+        path: what the user named.
+        backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``; for a checkpoint only the device counts.
+        threads: CPU threads of the model; ``None`` leaves the library's default.
+
+    Raises:
+        InputError: nothing there, or none of these kinds.
+        ArtifactError: broken or foreign file.
+        MissingExtraError: a checkpoint without torch installed.
+    """
+    from ptedge.bundle import is_bundle
+    from ptedge.errors import InputError
+
+    if not path.exists():
+        raise InputError(f"{path} does not exist. Give a checkpoint (model.pt), a bundle folder or a model.onnx")
+    if is_bundle(path):
+        from ptedge.runner import BundlePredictor
+
+        return BundlePredictor(path, backend=backend, threads=threads)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder without manifest.json. Give a checkpoint or a bundle")
+    from ptedge.checkpoint import CheckpointPredictor
+
+    return CheckpointPredictor(path, threads=threads)

@@ -1,0 +1,1 @@
+"""Runtime parts: frames in, detections with sigma out. Runs without torch."""

@@ -1,0 +1,1 @@
+"""Generated street scenes, the demo, and one TOML for each command."""

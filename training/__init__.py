@@ -1,0 +1,1 @@
+"""Training parts: pretraining on source, mutual learning on target. Needs the `train` extra."""
