@@ -49,7 +49,7 @@ def load_config(cls: type[T], path: Path | None, overrides: Sequence[str] = ()) 
             raise ConfigError(f"{path} is not valid TOML: {error}") from None
     for override in overrides:
         _apply_override(values, override)
-    where = str(path) if path is not None else "--set"
+    where = "--set" if path is None else f"{path} and --set" if overrides else str(path)
     return from_dict(cls, values, where)
 
 
@@ -62,7 +62,7 @@ def from_dict(cls: type[T], values: Mapping[str, Any], where: str) -> T:
         where: file or option, for messages.
 
     Raises:
-        ConfigError: unknown key, wrong type or value out of range.
+        ConfigError: unknown or missing key, wrong type or value out of range.
     """
     hints = typing.get_type_hints(cls)
     known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
@@ -73,6 +73,9 @@ def from_dict(cls: type[T], values: Mapping[str, Any], where: str) -> T:
             hint = f"; did you mean {near[0]!r}?" if near else f"; known keys: {', '.join(known)}"
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
         arguments[key] = _convert(hints[key], value, f"{where}: {key}")
+    missing = [f.name for f in dataclasses.fields(cls) if f.name not in arguments and not _has_default(f)]  # type: ignore[arg-type]
+    if missing:
+        raise ConfigError(f"{where}: missing {', '.join(missing)}")
     try:
         return cls(**arguments)
     except ValueError as error:
@@ -132,6 +135,10 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         if not isinstance(values, dict):
             raise ConfigError(f"--set {override!r}: {table} is a value, not a table")
     values[last] = value
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:

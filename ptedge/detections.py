@@ -81,7 +81,7 @@ class Detections:
         """Read what :meth:`to_json` wrote.
 
         Raises:
-            InputError: a row lacks a field.
+            InputError: a row lacks a field, or a field does not hold what it should.
         """
         if not rows:
             return cls.empty()
@@ -95,3 +95,5 @@ class Detections:
             )
         except KeyError as error:
             raise InputError(f"a detection has no field {error}; ptedge run writes it") from None
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a detection is not as ptedge run writes it: {error}") from None

@@ -50,7 +50,12 @@ class Letterbox:
 
         Returns:
             [input_height, input_width, 3] uint8 RGB.
+
+        Raises:
+            ValueError: the image is not of the size this letterbox was made for.
         """
+        if image.shape != (self.height, self.width, 3):
+            raise ValueError(f"a letterbox for {self.height} x {self.width} x 3 got an image of shape {image.shape}")
         height, width = self.content
         # area averaging when shrinking: bilinear sampling would skip pixels and alias
         method = cv2.INTER_AREA if self.scale < 1 else cv2.INTER_LINEAR

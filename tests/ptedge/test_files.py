@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ptedge.errors import OutputError
+from ptedge.files import atomic_write, make_output_folder, sha256_file, write_error, write_json
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_atomic_write__makes_folder_and_file_and_leaves_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "model.pt"
+    with atomic_write(path) as file:
+        file.write(b"weights")
+        assert not path.exists()  # not there before it is whole
+    assert path.read_bytes() == b"weights"
+    assert names(path.parent) == ["model.pt"]
+
+
+def test_atomic_write__text_is_utf8(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "a.txt", "w") as file:
+        file.write("Straße ü")
+    assert (tmp_path / "a.txt").read_bytes() == "Straße ü".encode()
+
+
+def test_atomic_write__error_in_the_middle_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(b"old")
+
+    def write_half() -> None:
+        with atomic_write(path) as file:
+            file.write(b"new, half wr")
+            raise RuntimeError("power")
+
+    with pytest.raises(RuntimeError, match="power"):
+        write_half()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["model.pt"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_atomic_write__full_disk_is_named_and_the_old_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OutputError) as caught, atomic_write(path) as file:
+        file.write(b"new")
+    assert str(caught.value) == f"cannot write {path}: the disk is full. Free some space or choose another --out"
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["model.pt"]
+
+
+def test_atomic_write__folder_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("I am a file")
+    with pytest.raises(OutputError, match=r"cannot write .*model.pt"), atomic_write(tmp_path / "out" / "model.pt"):
+        pass
+    assert (tmp_path / "out").read_text() == "I am a file"
+
+
+def test_write_error__other_errors_keep_their_reason() -> None:
+    error = write_error(Path("x/y"), PermissionError(errno.EACCES, "Permission denied"))
+    assert str(error) == "cannot write x/y: Permission denied. Choose another --out"
+
+
+def test_write_json__is_one_readable_document(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"names": ["Straße"], "n": 1})
+    text = (tmp_path / "a.json").read_text("utf-8")
+    assert json.loads(text) == {"names": ["Straße"], "n": 1}
+    assert "Straße" in text
+    assert text.endswith("}\n")
+
+
+def test_write_json__value_that_is_no_json_keeps_the_old_file(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", 1)
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "a.json", {"a": object()})
+    assert json.loads((tmp_path / "a.json").read_text()) == 1
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_make_output_folder__makes_it_and_leaves_it_empty(tmp_path: Path) -> None:
+    folder = make_output_folder(tmp_path / "runs" / "a")
+    assert folder.is_dir()
+    assert names(folder) == []
+
+
+def test_make_output_folder__a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(OutputError, match="Choose another --out"):
+        make_output_folder(tmp_path / "runs")
+
+
+def test_sha256_file__equals_hashlib_over_more_than_one_chunk(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 5000  # 1.28 MB, the reader takes 1 MiB at a time
+    (tmp_path / "x").write_bytes(content)
+    assert sha256_file(tmp_path / "x") == hashlib.sha256(content).hexdigest()
