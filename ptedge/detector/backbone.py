@@ -1,0 +1,112 @@
+"""Backbones cut at stride 16: library models without their tail, in stages, with frozen BatchNorm statistics."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+Stages = list[nn.Sequential]
+BatchNorm = nn.modules.batchnorm._BatchNorm
+
+
+class Backbone(nn.Module):
+    """A library model, cut at stride 16.
+
+    BatchNorm layers stay in eval mode whatever :meth:`train` is told: batches of a few images give poor statistics.
+    :func:`ptedge.training.adabn.adapt_batch_norm` re-estimates them.
+
+    Args:
+        body: the library model without its tail; its own names stay, so its weight files load.
+        stages: the parts of ``body`` in order of use.
+        channels: of the output.
+        frozen: the first n stages get no gradient.
+    """
+
+    def __init__(self, body: nn.Module, stages: Stages, channels: int, frozen: int) -> None:
+        super().__init__()
+        self.body = body
+        self.channels = channels
+        self._stages = stages  # a plain list: the parameters belong to body
+        for stage in stages[:frozen]:
+            stage.requires_grad_(False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Feature map [B, channels, H/16, W/16] of normalised images [B, 3, H, W]."""
+        x = images
+        for stage in self._stages:
+            x = stage(x)
+        return x
+
+    def train(self, mode: bool = True) -> Backbone:
+        """As ``nn.Module.train``, but BatchNorm stays in eval mode."""
+        super().train(mode)
+        for module in self.modules():
+            if isinstance(module, BatchNorm):
+                module.eval()
+        return self
+
+
+def _vgg16() -> tuple[nn.Module, Stages, int]:
+    from torchvision.models import vgg16
+
+    body = nn.Module()
+    features = vgg16().features[:30]  # up to conv5_3 and its ReLU, without pool5
+    body.features = features
+    cuts = [0, 5, 10, 17, 24, 30]  # after each pool
+    return body, [features[a:b] for a, b in itertools.pairwise(cuts)], 512
+
+
+def _resnet50() -> tuple[nn.Module, Stages, int]:
+    from torchvision.models import resnet50
+
+    body = resnet50()
+    del body.layer4, body.fc
+    stem = nn.Sequential(body.conv1, body.bn1, body.relu, body.maxpool)
+    return body, [stem, nn.Sequential(body.layer1), nn.Sequential(body.layer2), nn.Sequential(body.layer3)], 1024
+
+
+def _mobilenet_v3_large() -> tuple[nn.Module, Stages, int]:
+    from torchvision.models import mobilenet_v3_large
+
+    body = nn.Module()
+    features = mobilenet_v3_large().features[:13]
+    body.features = features
+    cuts = [0, 2, 4, 7, 13]  # before each stride
+    return body, [features[a:b] for a, b in itertools.pairwise(cuts)], 112
+
+
+def _efficientnet_lite0() -> tuple[nn.Module, Stages, int]:
+    import timm
+
+    body: Any = timm.create_model("tf_efficientnet_lite0")
+    del body.conv_head, body.bn2, body.global_pool, body.classifier
+    body.blocks = body.blocks[:5]
+    stem = nn.Sequential(body.conv_stem, body.bn1)
+    return body, [nn.Sequential(stem, body.blocks[0]), *(nn.Sequential(block) for block in body.blocks[1:])], 112
+
+
+BUILDERS: dict[str, Callable[[], tuple[nn.Module, Stages, int]]] = {
+    "vgg16": _vgg16,
+    "resnet50": _resnet50,
+    "mobilenet_v3_large": _mobilenet_v3_large,
+    "efficientnet_lite0": _efficientnet_lite0,
+}
+
+
+def build_backbone(name: str, frozen_stages: int) -> Backbone:
+    """A backbone with random weights; :func:`ptedge.detector.weights.load_imagenet` fills it.
+
+    Args:
+        name: a key of ``BUILDERS``.
+        frozen_stages: the first n stages get no gradient.
+    """
+    body, stages, channels = BUILDERS[name]()
+    return Backbone(body, stages, channels, frozen_stages)
+
+
+def batch_norms(module: nn.Module) -> Sequence[BatchNorm]:
+    """The BatchNorm layers of a module, in order."""
+    return [m for m in module.modules() if isinstance(m, BatchNorm)]

@@ -1,0 +1,81 @@
+"""Settings of the detector: what the checkpoint, the bundle and every command must agree on. No torch here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptedge.config import require, require_one_of
+
+STRIDE = 16  # of the single feature map; method section 1
+BACKBONES = ("vgg16", "resnet50", "mobilenet_v3_large", "efficientnet_lite0")
+SCORE_RULES = ("class", "certainty")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Settings of the Probabilistic Faster R-CNN.
+
+    Attributes:
+        backbone: one of ``BACKBONES``, cut at stride 16.
+        weights: ImageNet weights of the backbone: ``auto`` (an installed package that ships them, else the
+            library's own download), ``none`` (random), or a path (.pth state dict or .safetensors).
+        input_size: (height, width) in pixels, multiples of 16; images are letterboxed into it.
+        frozen_stages: the first n backbone stages get no gradient.
+        probabilistic: Gaussian box heads; ``False`` gives the vanilla detector (sigma is then 0).
+        variance_floor: lowest variance in delta space, in (0, 1).
+        anchor_sizes: square roots of anchor areas in input pixels.
+        anchor_ratios: anchor height / width.
+        rpn_train_top_n: (before, after) NMS: proposals an image in training.
+        rpn_test_top_n: (before, after) NMS: proposals an image at inference and for the teacher.
+        rpn_nms: IoU threshold of the proposals' NMS.
+        score_rule: ``class`` (class probability) or ``certainty`` (times 1 - mean variance of the four deltas).
+        score_threshold: detections below are dropped.
+        nms: IoU threshold of the class-wise NMS.
+        candidates: at most this many (proposal, class) pairs enter that NMS, best scores first.
+        max_detections: at most this many leave it.
+    """
+
+    backbone: str = "efficientnet_lite0"
+    weights: str = "auto"
+    input_size: tuple[int, int] = (384, 640)
+    frozen_stages: int = 2
+    probabilistic: bool = True
+    variance_floor: float = 1e-3
+    anchor_sizes: tuple[float, ...] = (128.0, 256.0, 512.0)
+    anchor_ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
+    rpn_train_top_n: tuple[int, int] = (1000, 300)
+    rpn_test_top_n: tuple[int, int] = (600, 300)
+    rpn_nms: float = 0.7
+    score_rule: str = "class"
+    score_threshold: float = 0.05
+    nms: float = 0.5
+    candidates: int = 400
+    max_detections: int = 100
+
+    def __post_init__(self) -> None:
+        require_one_of("backbone", self.backbone, BACKBONES)
+        require_one_of("score_rule", self.score_rule, SCORE_RULES)
+        for name, value in zip(("input height", "input width"), self.input_size, strict=True):
+            if value < STRIDE or value % STRIDE:
+                near = max(STRIDE, round(value / STRIDE) * STRIDE)
+                raise ValueError(f"{name} is {value}; it must be a multiple of {STRIDE}, for example {near}")
+        require("frozen_stages", self.frozen_stages, 0, 5)
+        require("variance_floor", self.variance_floor, 0, 0.5, open_low=True)
+        for size in self.anchor_sizes:
+            require("an anchor size", size, 1)
+        for ratio in self.anchor_ratios:
+            require("an anchor ratio", ratio, 0.05, 20)
+        if not self.anchor_sizes or not self.anchor_ratios:
+            raise ValueError("anchor_sizes and anchor_ratios need at least one value each")
+        for pair in (self.rpn_train_top_n, self.rpn_test_top_n):
+            require("rpn top_n", min(pair), 1, 3840)  # 3840: TensorRT's limit of TopK
+        require("rpn_nms", self.rpn_nms, 0, 1)
+        require("score_threshold", self.score_threshold, 0, 1)
+        require("nms", self.nms, 0, 1)
+        require("candidates", self.candidates, 1, 3840)
+        require("max_detections", self.max_detections, 1, self.candidates)
+
+    @property
+    def num_anchors(self) -> int:
+        """Anchor shapes a cell, A."""
+        return len(self.anchor_sizes) * len(self.anchor_ratios)

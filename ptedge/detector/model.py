@@ -1,0 +1,104 @@
+"""Probabilistic Faster R-CNN: one feature map of stride 16, Gaussian RPN and ROI heads, learnable anchors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
+
+from .anchors import LearnableAnchors
+from .backbone import build_backbone
+from .config import ModelConfig
+from .roi_heads import RawDetections, ROIHead, ROIOutput, postprocess
+from .rpn import RPNHead, RPNOutput, propose
+
+
+class ProbabilisticFasterRCNN(nn.Module):
+    """The detector.
+
+    Args:
+        config: its settings.
+        num_classes: K, background not counted.
+
+    Reference:
+        "Learning Domain Adaptive Object Detection with Probabilistic Teacher", ICML 2022, section 3.1.
+    """
+
+    pixel_mean: Tensor
+    pixel_std: Tensor
+
+    def __init__(self, config: ModelConfig, num_classes: int) -> None:
+        super().__init__()
+        self.config = config
+        self.num_classes = num_classes
+        self.backbone = build_backbone(config.backbone, config.frozen_stages)
+        channels = self.backbone.channels
+        self.anchors = LearnableAnchors(config.anchor_sizes, config.anchor_ratios)
+        self.rpn_head = RPNHead(channels, config.num_anchors, config.probabilistic, config.variance_floor)
+        self.roi_head = ROIHead(channels, num_classes, config.probabilistic, config.variance_floor)
+        self.register_buffer("pixel_mean", torch.tensor(PIXEL_MEAN).reshape(1, 3, 1, 1), persistent=False)
+        self.register_buffer("pixel_std", torch.tensor(PIXEL_STD).reshape(1, 3, 1, 1), persistent=False)
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """Pixels as the backbone wants them.
+
+        Args:
+            images: [B, 3, H, W] RGB, uint8 or float, 0..255.
+        """
+        return (images.to(self.pixel_mean.dtype) - self.pixel_mean) / self.pixel_std
+
+    def features(self, images: Tensor) -> Tensor:
+        """Feature map [B, C, H/16, W/16] of images [B, 3, H, W] RGB 0..255."""
+        features: Tensor = self.backbone(self.normalise(images))
+        return features
+
+    def rpn(self, features: Tensor) -> RPNOutput:
+        """Objectness and Gaussian deltas of every anchor."""
+        logits, deltas, variances = self.rpn_head(features)
+        return RPNOutput(logits, deltas, variances, self.anchors(*features.shape[-2:]))
+
+    def proposals(self, output: RPNOutput, *, training: bool) -> list[Tensor]:
+        """Proposals of every image, input pixels; how many follows the config's train or test setting."""
+        top_n = self.config.rpn_train_top_n if training else self.config.rpn_test_top_n
+        return propose(output, self.config.input_size, top_n, self.config.rpn_nms)
+
+    def roi(self, features: Tensor, proposals: list[Tensor]) -> ROIOutput:
+        """Class logits and Gaussian deltas of every proposal of the batch."""
+        output: ROIOutput = self.roi_head(features, proposals)
+        return output
+
+    @torch.no_grad()
+    def detect(self, images: Tensor) -> list[RawDetections]:
+        """Detections of a batch; the model should be in eval mode.
+
+        Args:
+            images: [B, 3, H, W] RGB 0..255, letterboxed to the config's input size.
+
+        Returns:
+            One entry an image, in input pixels.
+        """
+        features = self.features(images)
+        proposals = self.proposals(self.rpn(features), training=False)
+        output = self.roi(features, proposals)
+        counts = [len(p) for p in proposals]
+        c = self.config
+        return [
+            postprocess(
+                ROIOutput(logits, deltas, variances),
+                boxes,
+                c.input_size,
+                score_rule=c.score_rule,
+                score_threshold=c.score_threshold,
+                nms_threshold=c.nms,
+                candidates=c.candidates,
+                max_detections=c.max_detections,
+            )
+            for logits, deltas, variances, boxes in zip(
+                torch.split(output.logits, counts),
+                torch.split(output.deltas, counts),
+                torch.split(output.variances, counts),
+                proposals,
+                strict=True,
+            )
+        ]
