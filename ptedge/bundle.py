@@ -144,8 +144,6 @@ class Manifest:
             return dataclasses.replace(from_dict(cls, rest, where), tools=tools, files=files)
         except ConfigError as error:
             raise ArtifactError(f"{error}. {_repair()}") from None
-        except TypeError as error:  # a field without default is absent
-            raise ArtifactError(f"{where} is incomplete: {str(error).partition('() ')[2]}. {_repair()}") from None
 
 
 @dataclass(frozen=True)
