@@ -1,0 +1,57 @@
+# make test    style, types and tests             make demo    the whole loop on generated scenes (about 10 minutes)
+# make wheel   build dist/*.whl                    make bench   speed of a bundle on this machine
+# make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PACKAGES := ptedge training export runtime samples
+
+.PHONY: test lint types pytest demo bench wheel format clean
+.DEFAULT_GOAL := test
+
+test: lint types pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check $(PACKAGES) tests .ci
+	$(BIN)/ruff format --check $(PACKAGES) tests .ci
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+pytest: $(STAMP)
+	$(BIN)/python -m pytest
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix $(PACKAGES) tests .ci
+	$(BIN)/ruff format $(PACKAGES) tests .ci
+
+# DEMO="--quick" takes about 3 minutes
+demo: $(STAMP)
+	$(BIN)/ptedge demo $(DEMO)
+
+# BUNDLE=folder measures your own; without it, a bundle with untrained weights, which is as fast as a trained one
+BUNDLE ?= build/bench/bundle
+bench: $(STAMP)
+	test -e $(BUNDLE) || $(BIN)/python .ci/make_bundle.py build/bench
+	$(BIN)/ptedge benchmark $(BUNDLE)
+
+wheel: $(STAMP)
+	rm -rf build/lib dist
+	$(BIN)/python -m build --wheel
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "ptedge needs Python 3.10 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]" || \
+	  { echo "Installing failed (message above). torch is the large part: it needs about 6 GB of free disk and the package index." >&2; \
+	    echo "A machine without a GPU can take the small build first:" >&2; \
+	    echo "  $(BIN)/pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu && make" >&2; exit 1; }
+	@touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
