@@ -18,7 +18,8 @@ class Sample:
         width: pixels, after EXIF rotation; 0 when the format does not say (the image is then read to know).
         height: as ``width``.
         boxes: [N, 4] float32 xyxy in pixels of the upright image. N may be 0.
-        labels: [N] int64, 0-based index into the data set's class names.
+        labels: [N] int64, 0-based index into the data set's class names; -1 only in an ignore box that stands for every
+            class (a region where nothing was labelled).
         ignore: [N] bool; such a box is neither a target in training nor counted in evaluation, and a detection on it is
             no false positive.
         image_id: the format's own id of the image, or its position.
@@ -43,6 +44,8 @@ class Dataset:
         class_names: names by label.
         samples: one an image, images without objects included.
         dropped: reasons and counts of boxes left out while reading (degenerate, outside, class not listed).
+        declared: the format lists its classes; otherwise they were collected from the boxes, and a class without any
+            box is absent.
     """
 
     root: Path
@@ -50,6 +53,7 @@ class Dataset:
     class_names: tuple[str, ...]
     samples: tuple[Sample, ...]
     dropped: dict[str, int] = field(default_factory=dict)
+    declared: bool = True
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -1,0 +1,162 @@
+"""COCO json, read and written: the only file that knows boxes as (x, y, width, height)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ptedge.data.build import RawBox, RawImage, build_dataset, number_box
+from ptedge.data.classes import ANY_CLASS, ClassRules, class_table
+from ptedge.data.dataset import Dataset
+from ptedge.data.locate import ImageFinder
+from ptedge.errors import InputError
+from ptedge.files import write_json
+
+
+def read_coco(path: Path, rules: ClassRules, images: Path | None = None) -> Dataset:
+    """Read COCO annotations.
+
+    Classes keep the order of the category ids, which may have gaps. ``iscrowd`` boxes become ignore regions. Images
+    without annotations stay in.
+
+    Args:
+        path: json file.
+        rules: classes wanted.
+        images: folder of the images; ``None`` looks in the json's folder, its ``images/``, and the same one level up.
+
+    Raises:
+        InputError: unreadable, or not COCO.
+    """
+    document = load_json(path)
+    if not is_coco(document):
+        raise InputError(f"{path} is no COCO file: it needs the lists images, annotations and categories")
+    categories = sorted(_typed(document["categories"], path, ("id", "name")), key=lambda category: category["id"])
+    names = {category["id"]: str(category["name"]) for category in categories}
+    table = class_table(names.values(), rules, str(path))
+
+    finder = ImageFinder(_folders(path, images))
+    raw: dict[Any, RawImage] = {}
+    for entry in _typed(document["images"], path, ("id", "file_name")):
+        if entry["id"] in raw:
+            raise InputError(f"{path}: two images have the id {entry['id']}")
+        file = finder.find(str(entry["file_name"]))
+        raw[entry["id"]] = RawImage(file, _pixels(entry, "width"), _pixels(entry, "height"), [], entry["id"])
+
+    dropped: Counter[str] = Counter()
+    for entry in _typed(document["annotations"], path, ("image_id", "category_id")):
+        image, name, box = raw.get(entry["image_id"]), names.get(entry["category_id"]), number_box(entry.get("bbox"))
+        if image is None:
+            dropped["image id not listed"] += 1
+        elif name is None:
+            dropped["category id not listed"] += 1
+        elif box is None:
+            dropped["malformed box"] += 1
+        else:
+            image.boxes.append(RawBox(name, _xywh_to_xyxy(box), bool(entry.get("iscrowd", 0))))
+    return build_dataset(path, "coco", raw.values(), table, dropped, declared=True)
+
+
+def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: str = "unknown") -> None:
+    """Write a data set as COCO json, whole or not at all.
+
+    Paths inside the json's folder are written relative to it, others absolute. An ignore box is written as
+    ``iscrowd`` 1; one that stands for every class is written once a class.
+
+    Args:
+        dataset: what to write; widths and heights must be known.
+        path: json file.
+        description: text for ``info``.
+        licence: name for ``licenses``.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    folder = path.resolve().parent
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for number, sample in enumerate(dataset.samples, start=1):
+        file = sample.path.resolve()
+        name = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
+        images.append(
+            {"id": number, "file_name": name, "width": sample.width, "height": sample.height, "license": 1},
+        )
+        for box, label, ignore in zip(
+            sample.boxes.tolist(), sample.labels.tolist(), sample.ignore.tolist(), strict=True
+        ):
+            labels: Sequence[int] = range(len(dataset.class_names)) if label == ANY_CLASS else [label]
+            x, y, width, height = _xyxy_to_xywh(box)
+            for each in labels:
+                annotations.append(
+                    {
+                        "id": len(annotations) + 1,
+                        "image_id": number,
+                        "category_id": each + 1,
+                        "bbox": [x, y, width, height],
+                        "area": width * height,
+                        "iscrowd": int(ignore),
+                    }
+                )
+    write_json(
+        path,
+        {
+            "info": {"description": description},
+            "licenses": [{"id": 1, "name": licence}],
+            "categories": [{"id": i + 1, "name": name} for i, name in enumerate(dataset.class_names)],
+            "images": images,
+            "annotations": annotations,
+        },
+    )
+
+
+def is_coco(document: Any) -> bool:
+    """Whether a JSON document has COCO's three lists."""
+    keys = ("images", "annotations", "categories")
+    return isinstance(document, dict) and all(isinstance(document.get(key), list) for key in keys)
+
+
+def load_json(path: Path) -> Any:
+    """Read a JSON file the user named.
+
+    Raises:
+        InputError: unreadable or no JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"annotations {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON: {error}") from None
+
+
+def _folders(path: Path, images: Path | None) -> list[Path]:
+    if images is not None:
+        return [images]
+    here, above = path.parent, path.parent.parent
+    # annotations/instances_val2017.json goes with val2017/ beside the folder annotations/
+    split = path.stem.rpartition("_")[2]
+    return [here, here / "images", here / split, above, above / "images", above / split]
+
+
+def _typed(entries: list[Any], path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict) or any(key not in entry for key in keys):
+            raise InputError(f"{path}: entry {i} needs the keys {', '.join(keys)}, got {str(entry)[:80]}")
+    return entries
+
+
+def _pixels(entry: dict[str, Any], key: str) -> int:
+    value = entry.get(key)
+    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+
+
+def _xywh_to_xyxy(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
+def _xyxy_to_xywh(box: Sequence[float]) -> tuple[float, float, float, float]:
+    x1, y1, x2, y2 = box
+    return x1, y1, x2 - x1, y2 - y1
