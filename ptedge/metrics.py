@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ptedge.data.classes import ANY_CLASS
 from ptedge.data.dataset import Sample
 from ptedge.detections import Detections
 
@@ -253,7 +254,7 @@ def _of_class(
     """Detections of a class, best score first and at most ``MAX_DETECTIONS``; its boxes; which of them to ignore."""
     own = np.flatnonzero(detections.labels == label)
     order = np.argsort(-detections.scores[own], kind="stable")[:MAX_DETECTIONS]
-    mine = sample.labels == label
+    mine = (sample.labels == label) | (sample.labels == ANY_CLASS)  # the latter are ignore boxes, always
     return detections.select(own[order]), sample.boxes[mine].astype(np.float64), sample.ignore[mine]
 
 

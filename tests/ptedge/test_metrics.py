@@ -223,6 +223,20 @@ def test_evaluate_detections__images_without_objects_count_and_their_detections_
     assert got.ap50 == pytest.approx(0.5)
 
 
+def test_evaluate_detections__an_ignore_region_for_every_class_excuses_each_of_them() -> None:
+    sample = make_sample([([0, 0, 10, 10], 0, False), ([0, 20, 10, 30], 1, False), ([50, 50, 90, 90], -1, True)])
+    found = make_detections(
+        [
+            ([60, 60, 70, 70], 0.9, 0),
+            ([60, 60, 70, 70], 0.9, 1),
+            ([0, 0, 10, 10], 0.5, 0),
+            ([0, 20, 10, 30], 0.5, 1),
+        ]
+    )
+    got = evaluate_detections([found], [sample], ("car", "person"))
+    assert (got.boxes, got.ap50, got.ap) == (2, 1.0, 1.0)
+
+
 def test_evaluate_detections__nothing_at_all_gives_none() -> None:
     got = evaluate_detections([], [], ("car",))
     assert (got.images, got.boxes, got.ap50, got.ap) == (0, 0, None, None)

@@ -1,0 +1,95 @@
+"""The files ``ptedge eval --out`` writes: results.json, detections.json, and pictures of the worst images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.data.coco import coco_category_ids, coco_results
+from ptedge.data.dataset import Dataset, Sample
+from ptedge.detections import Detections
+from ptedge.draw import draw_detections
+from ptedge.files import atomic_write, write_json
+from ptedge.images import read_image
+from ptedge.metrics import match_detections
+
+SURE = 0.5  # score from which a detection is drawn, and is an error when no box is there
+
+TRUTH = (255, 255, 255)  # RGB of labelled boxes
+IGNORED = (128, 128, 128)
+
+
+def write_evaluation(
+    folder: Path, document: dict[str, Any], detections: Sequence[Detections], dataset: Dataset, pictures: int
+) -> None:
+    """Write all files of an evaluation.
+
+    Args:
+        folder: exists.
+        document: what ``ptedge eval --json`` prints.
+        detections: one an image.
+        dataset: what they were made on.
+        pictures: how many images to draw.
+
+    Raises:
+        OutputError: not writable, or the disk is full.
+    """
+    write_json(folder / "results.json", document)
+    write_json(folder / "detections.json", _results(detections, dataset))
+    for rank, index in enumerate(worst_images(detections, dataset)[:pictures], start=1):
+        sample = dataset.samples[index]
+        picture = draw_comparison(read_image(sample.path), detections[index], sample, dataset.class_names)
+        done, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 90])
+        if done:
+            with atomic_write(folder / "pictures" / f"{rank:03d}-{sample.path.stem}.jpg") as file:
+                file.write(data.tobytes())
+
+
+def _results(detections: Sequence[Detections], dataset: Dataset) -> list[dict[str, Any]]:
+    """COCO results with the ids of the user's own annotations, else those that writing the data as COCO gives them."""
+    category_ids = coco_category_ids(dataset.root, dataset.class_names) if dataset.root.is_file() else None
+    if category_ids is not None:
+        return coco_results(detections, [sample.image_id for sample in dataset.samples], category_ids)
+    return coco_results(detections, range(1, len(dataset) + 1), range(1, len(dataset.class_names) + 1))
+
+
+def worst_images(detections: Sequence[Detections], dataset: Dataset) -> list[int]:
+    """Indices of all images, most errors first; an error is a missed box or a sure detection without one.
+
+    Args:
+        detections: one an image.
+        dataset: what they were made on.
+    """
+    errors = []
+    for found, sample in zip(detections, dataset.samples, strict=True):
+        sure = found.select(found.scores >= SURE)
+        hits = len(match_detections([sure], [sample], len(dataset.class_names)))
+        errors.append(len(sure) + int((~sample.ignore).sum()) - 2 * hits)
+    return sorted(range(len(errors)), key=lambda i: -errors[i])  # stable: equals stay in the data set's order
+
+
+def draw_comparison(
+    image: NDArray[np.uint8], detections: Detections, sample: Sample, class_names: Sequence[str]
+) -> NDArray[np.uint8]:
+    """Labelled boxes in white (ignored ones in grey) under the sure detections with their sigma.
+
+    Args:
+        image: [H, W, 3] uint8 RGB.
+        detections: in pixels of the image.
+        sample: its labels.
+        class_names: names by label.
+
+    Returns:
+        [H, W, 3] uint8 RGB; the argument is unchanged.
+    """
+    canvas = image.copy()
+    line = max(2, round(min(image.shape[:2]) / 250))
+    for box, ignore in zip(sample.boxes, sample.ignore, strict=True):
+        x1, y1, x2, y2 = (round(float(v)) for v in box)
+        cv2.rectangle(canvas, (x1, y1), (x2, y2), IGNORED if ignore else TRUTH, line)
+    return draw_detections(canvas, detections.select(detections.scores >= SURE), class_names)
