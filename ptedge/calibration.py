@@ -28,6 +28,8 @@ MIN_SIGMA = 1e-3
 class SigmaQuality:
     """How well sigma describes the error of the true positives; ``None`` where that cannot be said.
 
+    A detector without variance heads answers sigma 0 throughout; then all that concerns sigma is ``None``.
+
     Attributes:
         matches: true positives looked at.
         coverage_1: share of box sides within one sigma of the label; 0.683 if sigma is true.
@@ -65,22 +67,25 @@ def sigma_quality(matches: Matches) -> SigmaQuality:
         matches: true positives, as :func:`ptedge.metrics.match_detections` gives them.
     """
     errors = matches.boxes - matches.truth
+    miss = 1.0 - matches.iou
+    rmse, rank_score = root_mean_square(errors), spearman(1.0 - matches.scores, miss)
+    if not matches.sigma.any():
+        return SigmaQuality(len(matches), None, None, None, None, None, rmse, None, None, rank_score)
     sigma = np.maximum(matches.sigma, MIN_SIGMA)
     mean_sigma = matches.sigma.mean(axis=1)  # [M]
     size = np.clip(matches.boxes[:, 2:] - matches.boxes[:, :2], 0.0, None)
     root_area = np.sqrt(np.maximum(size.prod(axis=1), 1.0))  # [M]; below one pixel the quotient would say nothing
-    miss = 1.0 - matches.iou
     return SigmaQuality(
         matches=len(matches),
         coverage_1=coverage(errors, sigma, 1.0),
         coverage_2=coverage(errors, sigma, 2.0),
         nll=gaussian_nll(errors, sigma),
         ence=expected_normalised_calibration_error(errors, sigma),
-        mean_sigma=float(mean_sigma.mean()) if len(matches) else None,
-        rmse=root_mean_square(errors),
+        mean_sigma=float(mean_sigma.mean()),
+        rmse=rmse,
         rank_sigma=spearman(mean_sigma, miss),
         rank_relative_sigma=spearman(mean_sigma / root_area, miss),
-        rank_score=spearman(1.0 - matches.scores, miss),
+        rank_score=rank_score,
     )
 
 

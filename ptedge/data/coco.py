@@ -12,6 +12,7 @@ from ptedge.data.build import RawBox, RawImage, build_dataset, number_box
 from ptedge.data.classes import ANY_CLASS, ClassRules, class_table
 from ptedge.data.dataset import Dataset
 from ptedge.data.locate import ImageFinder
+from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.files import write_json
 
@@ -109,6 +110,40 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
             "annotations": annotations,
         },
     )
+
+
+def coco_results(
+    detections: Sequence[Detections], image_ids: Sequence[int | str], category_ids: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Detections as a COCO results list, with sigma as an extra field (x1, y1, x2, y2, in pixels).
+
+    Args:
+        detections: one an image, in pixels of that image.
+        image_ids: of the same images.
+        category_ids: by label.
+    """
+    return [
+        {
+            "image_id": image_id,
+            "category_id": category_ids[int(found.labels[i])],
+            "bbox": [round(value, 3) for value in _xyxy_to_xywh(found.boxes[i].tolist())],
+            "score": round(float(found.scores[i]), 6),
+            "sigma": [round(value, 3) for value in found.sigma[i].tolist()],
+        }
+        for found, image_id in zip(detections, image_ids, strict=True)
+        for i in range(len(found))
+    ]
+
+
+def coco_category_ids(path: Path, class_names: Sequence[str]) -> list[int] | None:
+    """Ids that a COCO json gives to classes, by label; ``None`` where it is no COCO json or lacks one of them."""
+    if path.suffix.lower() != ".json":
+        return None
+    document = load_json(path)
+    if not is_coco(document):
+        return None
+    ids = {str(category["name"]): int(category["id"]) for category in document["categories"]}
+    return [ids[name] for name in class_names] if all(name in ids for name in class_names) else None
 
 
 def is_coco(document: Any) -> bool:

@@ -128,7 +128,16 @@ def test_sigma_quality__zero_matches_gives_nulls() -> None:
     assert set(got.values()) == {None}
 
 
-def test_sigma_quality__zero_sigma_stays_finite() -> None:
+def test_sigma_quality__single_zero_sigma_stays_finite() -> None:
+    one = np.array([[0.0, 0.0, 10.0, 10.0]])
+    sigma = np.array([[0.0, 1.0, 1.0, 1.0]])
+    got = sigma_quality(Matches(one, one + 1, sigma, np.ones(1), np.ones(1)))
+    json.dumps(got.to_json(), allow_nan=False)
+    assert got.nll is not None
+
+
+def test_sigma_quality__detector_without_variance_heads() -> None:
     one = np.array([[0.0, 0.0, 10.0, 10.0]])
     got = sigma_quality(Matches(one, one + 1, np.zeros((1, 4)), np.ones(1), np.ones(1)))
-    json.dumps(got.to_json(), allow_nan=False)
+    assert (got.matches, got.rmse) == (1, 1.0)
+    assert (got.coverage_1, got.nll, got.ence, got.mean_sigma, got.rank_sigma) == (None, None, None, None, None)

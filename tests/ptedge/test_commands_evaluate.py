@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,20 @@ def test_eval__out_holds_results_detections_and_pictures(data: Path, finder: Squ
     pictures = sorted((out / "pictures").iterdir())
     assert [picture.name for picture in pictures] == ["001-1.jpg", "002-2.jpg"]
     assert cv2.imread(str(pictures[0])).shape == (60, 80, 3)
+
+
+def test_eval__detections_file_gives_pycocotools_the_same_ap(data: Path, finder: SquareFinder, tmp_path: Path) -> None:
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    invoke("model.pt", data, "--out", tmp_path / "out")
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO(str(data))
+        run = COCOeval(truth, truth.loadRes(str(tmp_path / "out" / "detections.json")), "bbox")
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+    assert run.stats[0] == pytest.approx(json.loads((tmp_path / "out" / "results.json").read_text())["AP"])
 
 
 def test_eval__help_shows_an_example() -> None:
