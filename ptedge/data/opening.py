@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from ptedge.data.bdd100k import frames_of, read_bdd100k
 from ptedge.data.classes import ANY_CLASS, ClassRules, label_order
 from ptedge.data.coco import is_coco, load_json, read_coco
 from ptedge.data.dataset import Dataset
+from ptedge.data.description import read_description
+from ptedge.data.kitti import kitti_folder, read_kitti
+from ptedge.data.tiny_yaml import read_tiny_yaml
+from ptedge.data.voc import read_voc
+from ptedge.data.yolo import find_names, read_yolo, read_yolo_folder
 from ptedge.errors import InputError
+
+_KINDS = (
+    "a COCO or BDD100k json, a Pascal VOC folder, a YOLO data.yaml or folder, a KITTI folder (image_2, label_2), "
+    "or a TOML description (format = ...)"
+)
+_AS_FOUND = ClassRules()
 
 
 def open_dataset(path: Path | str, class_names: Sequence[str] | None = None, split: str | None = None) -> Dataset:
@@ -56,6 +69,75 @@ def with_class_names(dataset: Dataset, class_names: Sequence[str]) -> Dataset:
 def _read(path: Path, split: str | None) -> Dataset:
     if not path.exists():
         raise InputError(f"data {path} does not exist")
-    if path.suffix.lower() == ".json" and is_coco(load_json(path)):
-        return read_coco(path, ClassRules())
-    raise InputError(f"{path} is no data set this version can read")
+    if path.is_dir():
+        return _read_folder(path, split)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        document = load_json(path)
+        if is_coco(document):
+            return read_coco(path, _AS_FOUND)
+        if frames_of(document) is not None:
+            return read_bdd100k(path, _AS_FOUND)
+        found = f"the keys {sorted(document)[:8]}" if isinstance(document, dict) else f"a {type(document).__name__}"
+        raise InputError(
+            f"{path} is neither COCO (images, annotations, categories) nor BDD100k (a list of frames): it holds {found}"
+        )
+    if suffix in (".yaml", ".yml"):
+        return read_yolo(path, _AS_FOUND, split)
+    if suffix == ".toml":
+        return read_description(path, split)
+    raise InputError(f"{path} is no labelled data set. Give {_KINDS}")
+
+
+def _read_folder(path: Path, split: str | None) -> Dataset:
+    """Recognise a folder; the surest marks come first."""
+    yamls = [file for file in sorted(path.glob("*.y*ml")) if "names" in read_tiny_yaml(file)]
+    if len(yamls) == 1:
+        return read_yolo(yamls[0], _AS_FOUND, split)
+    if kitti_folder(path) is not None:
+        return read_kitti(path, _AS_FOUND)
+    if _any(path, "*.xml") or _any(path / "Annotations", "*.xml"):
+        return read_voc(path, _AS_FOUND)
+    if find_names(path) is not None or _any(path / "labels", "*.txt") or _looks_like_yolo(path):
+        return read_yolo_folder(path, _AS_FOUND)
+    files = [*sorted(path.glob("*.json")), *sorted((path / "annotations").glob("*.json"))]
+    if len(files) == 1:
+        return _read(files[0], split)
+    if (path / "gtFine").is_dir():
+        raise InputError(
+            f'{path} looks like Cityscapes. Write a TOML description with format = "cityscapes", root = "{path}" '
+            'and split = "train", and give that file'
+        )
+    raise InputError(f"{path} is no labelled data set; it holds {_contents(path)}. Give {_KINDS}")
+
+
+def _any(folder: Path, pattern: str) -> bool:
+    return next(folder.glob(pattern), None) is not None
+
+
+def _looks_like_yolo(folder: Path) -> bool:
+    """Whether the first text file that is not empty starts with a class and four numbers."""
+    for file in sorted(folder.glob("*.txt"))[:20]:
+        line = file.read_text("utf-8", "replace").split("\n", 1)[0].split()
+        if line:
+            return len(line) >= 5 and line[0].isdecimal() and all(_is_number(column) for column in line)
+    return False
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _contents(folder: Path) -> str:
+    entries = sorted(folder.iterdir())
+    kinds = Counter(entry.suffix.lower() or "no suffix" for entry in entries if entry.is_file())
+    parts = [f"{count} {suffix}" for suffix, count in kinds.most_common(5)]
+    parts += [f"{entry.name}/" for entry in entries if entry.is_dir()][:5]
+    jsons = [entry.name for entry in entries if entry.suffix == ".json"]
+    if len(jsons) > 1:
+        parts.append(f"several json files ({', '.join(jsons[:4])}): name the one you mean")
+    return ", ".join(parts) or "nothing"

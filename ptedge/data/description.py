@@ -1,0 +1,121 @@
+"""The TOML description of a data set: what cannot be told from the files alone."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptedge.config import from_dict, require_one_of
+from ptedge.data.bdd100k import read_bdd100k
+from ptedge.data.cityscapes import FOG_BETAS, read_cityscapes
+from ptedge.data.classes import ClassRules
+from ptedge.data.coco import read_coco
+from ptedge.data.dataset import Dataset
+from ptedge.data.kitti import read_kitti
+from ptedge.data.voc import read_voc
+from ptedge.data.yolo import read_yolo, read_yolo_folder
+from ptedge.errors import ConfigError, InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FORMATS = ("coco", "voc", "yolo", "kitti", "cityscapes", "foggy_cityscapes", "bdd100k", "sim10k")
+
+
+@dataclass(frozen=True)
+class Description:
+    """Keys of the file; paths are relative to ``root``, and ``root`` is relative to the file.
+
+    Attributes:
+        format: one of :data:`FORMATS`.
+        root: folder of the data; the file's own folder when left out.
+        annotations: json, yaml, or folder of annotations, where it is not the format's usual place.
+        images: folder of the images, where it is not the format's usual place.
+        split: part to read (``train``, ``val``, ...), where the format has parts.
+        classes: class names in label order; others are left out, counted.
+        ignore: names whose boxes become ignore regions.
+        beta: fog density, for ``foggy_cityscapes``.
+    """
+
+    format: str
+    root: str = "."
+    annotations: str | None = None
+    images: str | None = None
+    split: str | None = None
+    classes: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("format", self.format, FORMATS)
+        if self.format == "foggy_cityscapes" and self.beta not in FOG_BETAS:
+            raise ValueError(f"beta is {self.beta!r}; foggy_cityscapes has {', '.join(map(str, FOG_BETAS))}")
+        if self.format != "foggy_cityscapes" and self.beta is not None:
+            raise ValueError("beta goes with the format foggy_cityscapes only")
+        if self.classes is not None and len(set(self.classes)) != len(self.classes):
+            raise ValueError(f"classes {list(self.classes)} holds a name twice")
+
+
+def read_description(path: Path, split: str | None = None) -> Dataset:
+    """Read the data set that a TOML file describes.
+
+    Args:
+        path: TOML file with the keys of :class:`Description` and a table ``class_map`` (name in the annotations =
+            our name).
+        split: part to read where the file does not say.
+
+    Raises:
+        ConfigError: no TOML, or a wrong key or value.
+        InputError: the data are missing or of another form.
+    """
+    values = _load(path)
+    class_map = values.pop("class_map", {})
+    if not isinstance(class_map, dict) or not all(isinstance(name, str) for name in class_map.values()):
+        raise ConfigError(f"{path}: class_map is a table of name in the annotations = our name, got {class_map!r}")
+    if "format" not in values:
+        raise ConfigError(f"{path}: the key format is missing; it is one of {', '.join(FORMATS)}")
+    description = from_dict(Description, values, str(path))
+    foreign = sorted(set(class_map.values()) - set(description.classes or class_map.values()) - set(description.ignore))
+    if foreign:
+        raise ConfigError(
+            f"{path}: class_map leads to {foreign}, which classes {list(description.classes or ())} lacks"
+        )
+    rules = ClassRules(description.classes, class_map, frozenset(description.ignore))
+    return _read(path, description, rules, description.split or split)
+
+
+def _read(path: Path, description: Description, rules: ClassRules, split: str | None) -> Dataset:
+    root = path.parent / description.root
+    annotations = root / description.annotations if description.annotations is not None else None
+    images = root / description.images if description.images is not None else None
+    for place in (root, annotations, images):
+        if place is not None and not place.exists():
+            raise InputError(f"{path} points to {place}, which does not exist")
+    kind = description.format
+    if kind in ("coco", "bdd100k"):
+        if annotations is None or not annotations.is_file():
+            raise InputError(f'{path}: format {kind} needs annotations = "....json"')
+        return read_coco(annotations, rules, images) if kind == "coco" else read_bdd100k(annotations, rules, images)
+    if kind in ("voc", "sim10k"):
+        return read_voc(annotations or root, rules, images, description.split, kind)
+    if kind == "kitti":
+        return read_kitti(root, rules, images, annotations)
+    if kind == "yolo":
+        if annotations is not None and annotations.is_file():
+            return read_yolo(annotations, rules, split)
+        return read_yolo_folder(annotations or root, rules, images)
+    return read_cityscapes(root, rules, split, description.beta, annotations, images)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    return values
