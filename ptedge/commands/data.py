@@ -1,0 +1,159 @@
+"""``ptedge data``: check, count or convert a labelled data set."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ptedge.data import Dataset
+
+_SHOWN = 20  # problems listed on the terminal; --json has all
+
+
+class _Size(click.ParamType):
+    name = "HxW"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        height, _, width = str(value).lower().partition("x")
+        if height.isdecimal() and width.isdecimal() and int(height) and int(width):
+            return int(height), int(width)
+        self.fail(f"{value!r} is no size; write height x width in pixels, for example 384x640", param, ctx)
+
+
+@click.group()
+def data() -> None:
+    """Check, count or convert labelled data: COCO, VOC, YOLO, KITTI, BDD100k, or a TOML description.
+
+    \b
+    Example:
+      ptedge data check data/source/train.json
+    """
+
+
+_DATA = click.argument("path", metavar="DATA", type=click.Path(path_type=Path))
+_SPLIT = click.option("--split", help="Part to read (train, val, ...) where the data have several.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+
+
+@data.command()
+@_DATA
+@_SPLIT
+@_JSON
+def check(path: Path, split: str | None, as_json: bool) -> None:
+    """Open every image of DATA; report missing, corrupt and wrongly sized files, and boxes left out.
+
+    Exit status 1 if there is any such file, or a box that cannot be used. Boxes of classes that a description leaves
+    out on purpose are listed, but are no fault.
+
+    \b
+    Example:
+      ptedge data check data/source/train.json
+    """
+    from ptedge.data.report import find_problems
+
+    dataset = _open(path, split)
+    total = len(dataset)
+
+    def progress(done: int) -> None:
+        if done % 500 == 0:
+            click.echo(f"{done} of {total} images", err=True)
+
+    problems = find_problems(dataset, progress)
+    unusable = {reason: count for reason, count in dataset.dropped.items() if not reason.startswith("class not listed")}
+    sound = not problems and not unusable
+    if as_json:
+        document = {
+            "data": str(path),
+            "format": dataset.format,
+            "images": total,
+            "boxes": dataset.num_boxes,
+            "problems": [{"file": p.file, "kind": p.kind, "text": p.text} for p in problems],
+            "dropped": dataset.dropped,
+            "ok": sound,
+        }
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        for problem in problems[:_SHOWN]:
+            click.echo(f"{problem.kind:8} {problem.text}")
+        if len(problems) > _SHOWN:
+            click.echo(f"... and {len(problems) - _SHOWN} more")
+        for reason, count in dataset.dropped.items():
+            click.echo(f"dropped  {count} boxes: {reason}")
+        verdict = "all sound" if sound else f"{len(problems)} bad images, {sum(unusable.values())} unusable boxes"
+        click.echo(f"{path} ({dataset.format}): {total} images, {dataset.num_boxes} boxes; {verdict}")
+    if not sound:
+        sys.exit(1)
+
+
+@data.command()
+@_DATA
+@_SPLIT
+@click.option("--size", type=_Size(), help="Network input, for a suggestion of anchor sizes.")
+@_JSON
+def stats(path: Path, split: str | None, size: tuple[int, int] | None, as_json: bool) -> None:
+    """Count images and boxes of DATA, and tell how large the boxes are.
+
+    \b
+    Example:
+      ptedge data stats data/source/train.json --size 384x640
+    """
+    from ptedge.data.report import statistics
+
+    document = statistics(_open(path, split), size)
+    if as_json:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        click.echo(_table(document))
+
+
+@data.command()
+@_DATA
+@_SPLIT
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="COCO json to write.")
+@click.option("--description", default="", help="Text for the file's info.")
+@click.option("--licence", default="unknown", show_default=True, help="Licence of the images, for the file's licenses.")
+def convert(path: Path, split: str | None, out: Path, description: str, licence: str) -> None:
+    """Write the annotations of DATA as COCO json; images stay where they are.
+
+    \b
+    Example:
+      ptedge data convert data/kitti --out data/kitti/train.json --licence "CC BY-NC-SA 3.0"
+    """
+    from ptedge.data.coco import write_coco
+    from ptedge.data.report import with_sizes
+
+    dataset = with_sizes(_open(path, split))
+    text = description or f"{path.name}, converted from {dataset.format}"
+    write_coco(dataset, out, description=text, licence=licence)
+    click.echo(f"wrote {out}: {len(dataset)} images, {dataset.num_boxes} boxes", err=True)
+    for reason, count in dataset.dropped.items():
+        click.echo(f"left out {count} boxes: {reason}", err=True)
+
+
+def _open(path: Path, split: str | None) -> Dataset:
+    from ptedge.data import open_dataset
+
+    return open_dataset(path, split=split)
+
+
+def _table(document: dict[str, Any]) -> str:
+    lines = [
+        f"{document['data']} ({document['format']})",
+        f"images          {document['images']}, of which without objects {document['empty_images']}",
+        f"boxes           {document['boxes']}, ignored {document['ignored']}",
+    ]
+    lines += [f"  {name:14}{count}" for name, count in document["per_class"].items()]
+    lines += [f"dropped         {count}: {reason}" for reason, count in document["dropped"].items()]
+    for key, title in (("size", "sqrt(area), px"), ("aspect", "height / width")):
+        if document[key]:
+            values = "  ".join(f"{float(q):.0%} {value:g}" for q, value in document[key].items())
+            lines.append(f"{title:16}{values}")
+    if document.get("anchor_sizes"):
+        height, width = document["input_size"]
+        lines.append(f"anchor sizes    {document['anchor_sizes']} for an input of {height} x {width}")
+    return "\n".join(lines)

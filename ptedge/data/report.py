@@ -1,0 +1,158 @@
+"""What ``ptedge data`` tells about a data set: broken files, and numbers that decide about anchors and input size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.boxes import box_area
+from ptedge.data.dataset import Dataset, Sample
+from ptedge.errors import InputError
+from ptedge.images import image_size, read_image
+from ptedge.preprocess import Letterbox
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+# anchors sit in the middle of the three thirds of the box sizes
+_ANCHOR_QUANTILES = (1 / 6, 1 / 2, 5 / 6)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One image file that is not as the annotations say.
+
+    Attributes:
+        file: path.
+        kind: ``missing``, ``corrupt`` or ``size``.
+        text: sentence for people.
+    """
+
+    file: str
+    kind: str
+    text: str
+
+
+def find_problems(dataset: Dataset, progress: Callable[[int], None] | None = None) -> list[Problem]:
+    """Decode every image and compare its size with the annotations.
+
+    Args:
+        dataset: what to check.
+        progress: called with the number of images done.
+    """
+    problems = []
+    for done, sample in enumerate(dataset.samples, start=1):
+        problem = _problem(sample)
+        if problem is not None:
+            problems.append(problem)
+        if progress is not None:
+            progress(done)
+    return problems
+
+
+def statistics(dataset: Dataset, size: tuple[int, int] | None = None) -> dict[str, Any]:
+    """Counts and size quantiles of the boxes that are not ignored.
+
+    Args:
+        dataset: what to count.
+        size: (height, width) of the network's input in pixels; ``None`` leaves out what depends on it.
+
+    Returns:
+        ``images``, ``empty_images``, ``boxes``, ``ignored``, ``dropped``, ``per_class``, ``size`` (quantiles of the
+        square root of the area, image pixels), ``aspect`` (quantiles of height / width), and with ``size`` also
+        ``input_size`` and ``anchor_sizes`` (three, in input pixels); ``null`` where there is no box.
+    """
+    kept = [sample.boxes[~sample.ignore] for sample in dataset.samples]
+    boxes = np.concatenate(kept)  # [N, 4]
+    labels = np.concatenate([sample.labels[~sample.ignore] for sample in dataset.samples])
+    sides = boxes[:, 2:] - boxes[:, :2]
+    counts = np.bincount(labels, minlength=len(dataset.class_names))
+    document: dict[str, Any] = {
+        "data": str(dataset.root),
+        "format": dataset.format,
+        "images": len(dataset),
+        "empty_images": sum(not len(own) for own in kept),
+        "boxes": len(boxes),
+        "ignored": int(sum(sample.ignore.sum() for sample in dataset.samples)),
+        "dropped": dataset.dropped,
+        "per_class": {name: int(count) for name, count in zip(dataset.class_names, counts, strict=True)},
+        "size": _quantiles(np.sqrt(box_area(boxes))),
+        "aspect": _quantiles(sides[:, 1] / sides[:, 0]),
+    }
+    if size is not None:
+        document["input_size"] = list(size)
+        document["anchor_sizes"] = suggest_anchor_sizes(dataset, size)
+    return document
+
+
+def suggest_anchor_sizes(dataset: Dataset, size: tuple[int, int]) -> list[float] | None:
+    """Three anchor sizes for a data set: the middles of the lower, middle and upper third of its box sizes.
+
+    Args:
+        dataset: labelled data.
+        size: (height, width) of the network's input in pixels.
+
+    Returns:
+        Square roots of anchor areas in input pixels, ascending; ``None`` without boxes.
+    """
+    values = []
+    for sample in dataset.samples:
+        if (~sample.ignore).any() and (known := _known_size(sample)) is not None:
+            scale = Letterbox(*known, *size).scale
+            values.append(np.sqrt(box_area(sample.boxes[~sample.ignore])) * scale)
+    if not values:
+        return None
+    return [round(float(q), 1) for q in np.quantile(np.concatenate(values), _ANCHOR_QUANTILES)]
+
+
+def with_sizes(dataset: Dataset) -> Dataset:
+    """The same data with every width and height known, read from the image headers where the format is silent.
+
+    Raises:
+        InputError: such an image is missing or unreadable.
+    """
+    samples = tuple(
+        sample if sample.width and sample.height else _sized(sample, image_size(sample.path))
+        for sample in dataset.samples
+    )
+    return replace(dataset, samples=samples)
+
+
+def _sized(sample: Sample, size: tuple[int, int]) -> Sample:
+    return replace(sample, width=size[0], height=size[1])
+
+
+def _known_size(sample: Sample) -> tuple[int, int] | None:
+    if sample.width and sample.height:
+        return sample.width, sample.height
+    try:
+        return image_size(sample.path)
+    except InputError:
+        return None
+
+
+def _problem(sample: Sample) -> Problem | None:
+    file = str(sample.path)
+    if not sample.path.is_file():
+        return Problem(file, "missing", f"image {file} does not exist")
+    try:
+        height, width = read_image(sample.path).shape[:2]
+    except InputError as error:
+        return Problem(file, "corrupt", str(error))
+    if sample.width and sample.height and (width, height) != (sample.width, sample.height):
+        return Problem(
+            file, "size", f"image {file} is {width} x {height}, its annotation says {sample.width} x {sample.height}"
+        )
+    return None
+
+
+def _quantiles(values: NDArray[np.float32] | Sequence[float]) -> dict[str, float] | None:
+    if len(values) == 0:
+        return None
+    return {
+        f"{quantile:g}": round(float(value), 3)
+        for quantile, value in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)
+    }
