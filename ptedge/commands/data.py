@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 _SHOWN = 20  # problems listed on the terminal; --json has all
 
 
-class _Size(click.ParamType):
-    name = "HxW"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        height, _, width = str(value).lower().partition("x")
-        if height.isdecimal() and width.isdecimal() and int(height) and int(width):
-            return int(height), int(width)
-        self.fail(f"{value!r} is no size; write height x width in pixels, for example 384x640", param, ctx)
+def _size(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    height, _, width = value.lower().partition("x")
+    if height.isdecimal() and width.isdecimal() and int(height) and int(width):
+        return int(height), int(width)
+    raise click.BadParameter(f"{value!r} is no size; write height x width in pixels, for example 384x640")
 
 
 @click.group()
@@ -93,7 +92,7 @@ def check(path: Path, split: str | None, as_json: bool) -> None:
 @data.command()
 @_DATA
 @_SPLIT
-@click.option("--size", type=_Size(), help="Network input, for a suggestion of anchor sizes.")
+@click.option("--size", metavar="HxW", callback=_size, help="Network input, for a suggestion of anchor sizes.")
 @_JSON
 def stats(path: Path, split: str | None, size: tuple[int, int] | None, as_json: bool) -> None:
     """Count images and boxes of DATA, and tell how large the boxes are.

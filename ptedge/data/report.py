@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.boxes import box_area
+from ptedge.boxes import box_area, clip_boxes
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.errors import InputError
 from ptedge.images import image_size, read_image
@@ -111,18 +112,32 @@ def suggest_anchor_sizes(dataset: Dataset, size: tuple[int, int]) -> list[float]
 def with_sizes(dataset: Dataset) -> Dataset:
     """The same data with every width and height known, read from the image headers where the format is silent.
 
+    Boxes of those images are clipped to them; one wholly outside is left out and counted.
+
     Raises:
         InputError: such an image is missing or unreadable.
     """
-    samples = tuple(
-        sample if sample.width and sample.height else _sized(sample, image_size(sample.path))
-        for sample in dataset.samples
-    )
-    return replace(dataset, samples=samples)
-
-
-def _sized(sample: Sample, size: tuple[int, int]) -> Sample:
-    return replace(sample, width=size[0], height=size[1])
+    dropped = Counter(dataset.dropped)
+    samples = []
+    for sample in dataset.samples:
+        if sample.width and sample.height:
+            samples.append(sample)
+            continue
+        width, height = image_size(sample.path)
+        boxes = clip_boxes(sample.boxes, width, height)
+        inside = box_area(boxes) > 0
+        dropped["outside the image"] += int((~inside).sum())
+        samples.append(
+            replace(
+                sample,
+                width=width,
+                height=height,
+                boxes=boxes[inside],
+                labels=sample.labels[inside],
+                ignore=sample.ignore[inside],
+            )
+        )
+    return replace(dataset, samples=tuple(samples), dropped={reason: n for reason, n in dropped.items() if n})
 
 
 def _known_size(sample: Sample) -> tuple[int, int] | None:
