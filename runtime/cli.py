@@ -1,0 +1,247 @@
+"""The commands of the runtime: run, benchmark, field."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+SAVES = ("jsonl", "coco", "csv", "video", "images")
+BACKEND = click.option(
+    "--backend",
+    type=click.Choice(["auto", "tensorrt", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="What runs the model; auto takes a GPU when one answers.",
+)
+THREADS = click.option("--threads", type=click.IntRange(1), help="CPU threads of the model.  [default: one a core]")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+FIELD = click.argument("folder", metavar="FIELD", type=click.Path(path_type=Path))
+
+
+def _parse_saves(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    if not names or any(name not in SAVES for name in names):
+        raise click.BadParameter(f"{value!r}: choose from {','.join(SAVES)}, separated by commas")
+    return names
+
+
+def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    text = value.strip().upper().removesuffix("B")
+    factor = {"K": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:], 1)
+    try:
+        size = int(float(text[:-1] if factor > 1 else text) * factor)
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise click.BadParameter(f"{value!r}: write a number of bytes, as 500MB or 2GB")
+    return size
+
+
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.argument("frames")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for results.  [default: runs/detect]")
+@click.option(
+    "--save",
+    callback=_parse_saves,
+    metavar="LIST",
+    help="jsonl,coco,csv,video,images  [default: jsonl and video, or jsonl and images]",
+)
+@click.option("--collect", type=click.Path(path_type=Path), help="Field folder for frames worth adapting to.")
+@click.option(
+    "--realtime/--lossless", default=None, help="Drop frames to keep up, or none.  [default: realtime if live]"
+)
+@click.option("--limit", type=click.IntRange(1), help="Stop after so many frames.")
+@BACKEND
+@THREADS
+@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave out detections scored lower.")
+@click.option(
+    "--collect-random", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="Share kept by chance."
+)
+@click.option(
+    "--collect-quantile",
+    type=click.FloatRange(0, 1),
+    default=0.9,
+    show_default=True,
+    help="Keep frames less sure than this share of the frames so far.",
+)
+@click.option(
+    "--collect-interval", type=click.IntRange(0), default=5, show_default=True, help="Frames between two kept."
+)
+@click.option("--collect-seconds", type=click.FloatRange(0), default=0.0, help="Seconds between two kept.")
+@click.option("--collect-images", type=click.IntRange(1), default=5000, show_default=True, help="Images kept at most.")
+@click.option(
+    "--collect-bytes",
+    callback=_parse_size,
+    metavar="SIZE",
+    default="2GB",
+    show_default=True,
+    help="Size of the images at most.",
+)
+@click.option("--seed", type=int, default=0, help="Of the random choice.")
+@JSON
+def run(
+    bundle: Path,
+    frames: str,
+    out: Path | None,
+    save: tuple[str, ...] | None,
+    collect: Path | None,
+    realtime: bool | None,
+    limit: int | None,
+    backend: str,
+    threads: int | None,
+    min_score: float,
+    collect_random: float,
+    collect_quantile: float,
+    collect_interval: int,
+    collect_seconds: float,
+    collect_images: int,
+    collect_bytes: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Detect on FRAMES with BUNDLE; every box side gets a standard deviation.
+
+    FRAMES is an image, folder, glob, list file, video or field folder, or live: a camera index, rtsp://, http://,
+    csi:// or a GStreamer pipeline. Unreadable images are named and passed over.
+
+    Ctrl-C or SIGTERM ends the run, finishes all files and gives exit status 130 or 143; a second one aborts.
+
+    \b
+    Example:
+      ptedge run car.bundle drive.mp4 --out results --save jsonl,video --collect field
+    """
+    from .collect import Policy
+    from .run import RunOptions, run_bundle
+
+    policy = Policy(
+        random_share=collect_random,
+        uncertain_quantile=collect_quantile,
+        min_seconds=collect_seconds,
+        min_frames=collect_interval,
+        max_images=collect_images,
+        max_bytes=collect_bytes,
+        seed=seed,
+    )
+    options = RunOptions(out, save, collect, realtime, limit, backend, threads, min_score, policy)
+    report, status = run_bundle(bundle, frames, options)
+    if as_json:
+        click.echo(json.dumps(report, ensure_ascii=False))
+    if status:
+        sys.exit(status)
+
+
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Time to measure for.")
+@click.option("--warm-up", type=click.FloatRange(0), default=2.0, show_default=True, help="Seconds not counted before.")
+@click.option(
+    "--frames", help="Image, folder or video to take up to 32 frames from.  [default: one 1280x720 frame of noise]"
+)
+@BACKEND
+@THREADS
+@JSON
+def benchmark(
+    bundle: Path, seconds: float, warm_up: float, frames: str | None, backend: str, threads: int | None, as_json: bool
+) -> None:
+    """Measure how fast BUNDLE runs here: each stage apart, on frames that are ready in memory.
+
+    \b
+    Example:
+      ptedge benchmark car.bundle --seconds 20 --threads 4
+    """
+    from ptedge.frames import open_frames
+    from ptedge.runner import BundlePredictor
+
+    from .bench import benchmark as measure
+    from .bench import environment, noise, table
+
+    images = [frame.image for frame in open_frames(frames, limit=32)] if frames else [noise()]
+    predictor = BundlePredictor(bundle, backend, threads)
+    try:
+        click.echo(f"measuring for {seconds:g} s on {predictor.runner.backend}", err=True)
+        report = measure(predictor, images, seconds, warm_up)
+    finally:
+        predictor.close()
+    report["environment"] = environment(threads)
+    click.echo(json.dumps(report, ensure_ascii=False) if as_json else table(report))
+
+
+@click.group()
+def field() -> None:
+    """Look into, export or prune a field folder, as ptedge run --collect writes it.
+
+    \b
+    Example:
+      ptedge field summary field
+    """
+
+
+@field.command()
+@FIELD
+@JSON
+def summary(folder: Path, as_json: bool) -> None:
+    """Count images, why they were kept, and what was detected.
+
+    \b
+    Example:
+      ptedge field summary field --json
+    """
+    from .field import open_field, summarize
+
+    counts = summarize(open_field(folder))
+    if as_json:
+        click.echo(json.dumps(counts, ensure_ascii=False))
+        return
+    click.echo(f"{counts['images']} images, {counts['bytes'] / 1e6:.1f} MB in {folder}")
+    for title in ("why", "detections", "cameras", "models", "counters"):
+        if counts[title]:
+            click.echo(f"{title:<11}" + ", ".join(f"{name} {count}" for name, count in counts[title].items()))
+
+
+@field.command()
+@FIELD
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="COCO json to write.")
+@click.option(
+    "--min-score", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Leave out lower scores."
+)
+@click.option("--license", "license_name", default="unknown", show_default=True, help="Licence of the images.")
+def export(folder: Path, out: Path, min_score: float, license_name: str) -> None:
+    """Write the detections as COCO pre-labels, to correct in an annotation tool.
+
+    \b
+    Example:
+      ptedge field export field --out prelabels.json --min-score 0.5
+    """
+    from .field import export_coco, open_field
+
+    count = export_coco(open_field(folder), out, min_score, license_name)
+    click.echo(f"wrote {out}: {count} images of {folder / 'images'}", err=True)
+
+
+@field.command()
+@FIELD
+@click.option("--max-bytes", callback=_parse_size, metavar="SIZE", help="Size of the images that may stay, as 500MB.")
+@click.option("--max-images", type=click.IntRange(0), help="Images that may stay.")
+def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> None:
+    """Remove the least informative images until the folder is small enough.
+
+    \b
+    Example:
+      ptedge field prune field --max-bytes 500MB
+    """
+    from .field import open_field
+    from .field import prune as prune_field
+
+    if max_bytes is None and max_images is None:
+        raise click.UsageError("give --max-bytes or --max-images")
+    opened = open_field(folder)
+    removed = prune_field(opened, max_bytes, max_images)
+    click.echo(f"removed {removed} images; {opened.images} stay, {opened.size / 1e6:.1f} MB", err=True)

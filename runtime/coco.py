@@ -1,0 +1,114 @@
+"""COCO json of detections, written as they come: memory does not grow with the number of frames."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO, Any
+
+from ptedge import __version__
+from ptedge.detections import Detections
+from ptedge.files import atomic_write, write_error
+
+
+class CocoWriter:
+    """Spools images and annotations to unnamed files; :meth:`close` joins them into one COCO document."""
+
+    def __init__(self, path: Path, class_names: Sequence[str], description: str, license_name: str = "unknown") -> None:
+        """Start a document.
+
+        Args:
+            path: json file, written by :meth:`close`.
+            class_names: names by label; category ids are label + 1, as COCO counts.
+            description: text for ``info``.
+            license_name: name for ``licenses``; every image refers to it.
+
+        Raises:
+            OutputError: the folder of ``path`` is not writable.
+        """
+        self.path = path
+        self._head = {
+            "info": {
+                "description": description,
+                "version": f"ptedge {__version__}",
+                "date_created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            },
+            "licenses": [{"id": 1, "name": license_name, "url": ""}],
+            "categories": [{"id": i + 1, "name": name} for i, name in enumerate(class_names)],
+        }
+        try:
+            self._images, self._annotations = _Spool(path.parent), _Spool(path.parent)
+        except OSError as error:
+            raise write_error(path, error) from None
+
+    def add(self, file_name: str, width: int, height: int, detections: Detections) -> None:
+        """One image and its detections, with ``score`` and ``sigma`` (of x1, y1, x2, y2) beside the usual fields.
+
+        Args:
+            file_name: for the image entry.
+            width: pixels.
+            height: pixels.
+            detections: in pixels of the image.
+
+        Raises:
+            OutputError: disk full.
+        """
+        try:
+            self._add(file_name, width, height, detections)
+        except OSError as error:
+            raise write_error(self.path, error) from None
+
+    def close(self) -> None:
+        """Write the document.
+
+        Raises:
+            OutputError: not writable, or disk full.
+        """
+        with atomic_write(self.path, "w") as file:
+            file.write(json.dumps(self._head, ensure_ascii=False)[:-1])
+            for name, spool in (("images", self._images), ("annotations", self._annotations)):
+                file.write(f',\n"{name}": [')
+                spool.move_to(file)
+                file.write("]")
+            file.write("}\n")
+
+    def _add(self, file_name: str, width: int, height: int, detections: Detections) -> None:
+        image_id = self._images.count + 1
+        self._images.add({"id": image_id, "file_name": file_name, "width": width, "height": height, "license": 1})
+        size = detections.boxes[:, 2:] - detections.boxes[:, :2]
+        for i in range(len(detections)):
+            corner, extent = detections.boxes[i, :2].tolist(), size[i].tolist()
+            self._annotations.add(
+                {
+                    "id": self._annotations.count + 1,
+                    "image_id": image_id,
+                    "category_id": int(detections.labels[i]) + 1,
+                    "bbox": [round(v, 2) for v in (*corner, *extent)],
+                    "area": round(extent[0] * extent[1], 2),
+                    "iscrowd": 0,
+                    "score": round(float(detections.scores[i]), 5),
+                    "sigma": [round(v, 3) for v in detections.sigma[i].tolist()],
+                }
+            )
+
+
+class _Spool:
+    """Comma-separated JSON values in a file without a name, gone with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        # beside the result, as /tmp of a device is often memory
+        self._file = tempfile.TemporaryFile("w+", encoding="utf-8", dir=folder)  # noqa: SIM115
+        self.count = 0
+
+    def add(self, value: dict[str, Any]) -> None:
+        self._file.write((",\n" if self.count else "\n") + json.dumps(value, ensure_ascii=False))
+        self.count += 1
+
+    def move_to(self, file: IO[str]) -> None:
+        self._file.seek(0)
+        while chunk := self._file.read(1 << 20):
+            file.write(chunk)
+        self._file.close()
