@@ -1,0 +1,103 @@
+"""Write docs/config.md from the configuration classes: their fields, defaults and the Attributes of their docstrings.
+
+usage: config_docs.py [--check]        with --check: only say whether the file is up to date
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+from ptedge.detector.config import BACKBONES
+from ptedge.training.config import AdaptConfig, TrainConfig
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "config.md"
+HEAD = """# Configuration
+
+Written by `.ci/config_docs.py` from the source; a test keeps it equal.
+
+`ptedge train` and `ptedge adapt` read a TOML file (`--config run.toml`) and `--set key=value`, which wins. Tables nest:
+`--set model.nms=0.6` is the key `nms` of `[model]`. An unknown key, a wrong type or a value out of range is an error
+that names the key and what is allowed. Every run writes its complete settings to `config.toml` in its folder.
+"""
+
+
+def attributes(cls: type) -> dict[str, str]:
+    """The text of each name under ``Attributes:`` in a class's docstring."""
+    section = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")[2]
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        start = re.match(r"    (\w+(?:, \w+)*): (.*)", line)
+        if line and not line.startswith(" "):
+            break  # the next section
+        if start:
+            names = start[1].split(", ")
+            found.update(dict.fromkeys(names, start[2]))
+        elif names and line.strip():
+            found.update({name: f"{found[name]} {line.strip()}" for name in names})
+    return found
+
+
+def toml(value: Any) -> str:
+    """A default as one writes it in TOML."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def tables(cls: type, name: str = "") -> typing.Iterator[str]:
+    """Markdown of a configuration class and of the tables in it."""
+    if name:
+        summary = inspect.cleandoc(cls.__doc__ or "").splitlines()[0]
+        yield f"\n### `[{name}]`\n\n{summary}\n"
+    texts = attributes(cls)
+    hints = typing.get_type_hints(cls)
+    inner = []
+    rows = []
+    for field in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(hints[field.name]):
+            inner.append((hints[field.name], f"{name}.{field.name}" if name else field.name))
+            continue
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        shown = "required" if default is dataclasses.MISSING else f"`{toml(default)}`"
+        text = texts[field.name].replace("``", "`").replace("|", "\\|")
+        text = text.replace("`BACKBONES`", ", ".join(f"`{name}`" for name in BACKBONES)).replace("`False`", "`false`")
+        text = re.sub(r":[a-z]+:`~?([^`]*)`", r"`\1`", text)  # cross references of docstrings
+        rows.append(f"| `{field.name}` | {shown} | {text} |")
+    if rows:
+        yield "\n| key | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    for table, path in inner:
+        yield from tables(table, path)
+
+
+def document() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for command, cls in (("train", TrainConfig), ("adapt", AdaptConfig)):
+        parts += [f"\n## `ptedge {command}`\n", *tables(cls)]
+    return "".join(parts)
+
+
+def main() -> None:
+    """Write the page, or compare."""
+    text = document()
+    if "--check" not in sys.argv[1:]:
+        TARGET.write_text(text, "utf-8")
+    elif not TARGET.is_file() or TARGET.read_text("utf-8") != text:
+        sys.exit("docs/config.md is not what the source says. Run: .venv/bin/python .ci/config_docs.py")
+
+
+if __name__ == "__main__":
+    main()

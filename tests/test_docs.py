@@ -1,0 +1,53 @@
+"""The documents say what the code does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptedge.cli import COMMANDS, cli
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_config_page__is_what_the_source_says() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / ".ci" / "config_docs.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links__lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands__in_the_pages_exist_with_their_options(page: Path) -> None:
+    wrong = []
+    for line in re.findall(r"^\s*(?:\$ )?ptedge (.+)$", page.read_text("utf-8"), re.MULTILINE):
+        words = line.partition("  #")[0].split()
+        if words[0] not in COMMANDS:
+            continue  # prose or drawing
+        command = cli.get_command(None, words[0])  # type: ignore[arg-type]
+        assert command is not None
+        if subcommand := getattr(command, "commands", {}).get(words[1] if len(words) > 1 else ""):
+            command = subcommand
+        known = {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
+        wrong += [f"{words[0]} {word}" for word in words if word.startswith("--") and word not in known | {"--help"}]
+    assert wrong == []
+
+
+def test_pages__hold_no_unfinished_text() -> None:
+    for page in PAGES:
+        assert not re.search(r"TODO|TBD|FIXME|XXX|lorem", page.read_text("utf-8")), page.name
