@@ -18,7 +18,7 @@ from ptedge.metrics import Matches
 FloatArray = NDArray[np.float64]
 
 # share of a Gaussian within one and two standard deviations
-EXPECTED_COVERAGE = {1: 0.6827, 2: 0.9545}
+EXPECTED_COVERAGE = {1: 0.6826895, 2: 0.9544997}
 
 # a sigma of 0 would make the likelihood infinite; no detector of ptedge goes below this many pixels in earnest
 MIN_SIGMA = 1e-3

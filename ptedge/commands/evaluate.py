@@ -58,6 +58,7 @@ def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | 
         InputError: no images, one that is missing or corrupt, or one whose size is not the labelled one.
         ClassMismatchError: the data set has other classes.
     """
+    from ptedge.data.locate import require_images
     from ptedge.images import read_image
 
     if tuple(dataset.class_names) != tuple(predictor.class_names):
@@ -65,6 +66,7 @@ def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | 
         raise ClassMismatchError(str(dataset.root), dataset.class_names, "the model", predictor.class_names, advice)
     if not dataset.samples:
         raise InputError(f"{dataset.root} has no images to evaluate on")
+    require_images(dataset)
     found = []
     for done, sample in enumerate(dataset.samples, start=1):
         image = read_image(sample.path)
