@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import cv2
 import numpy as np
@@ -25,7 +24,7 @@ from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError
 
 from .field import FieldFolder, create_field
-from .sinks import Result, encode_jpeg
+from .sinks import Result, encode_jpeg, without_password
 
 JPEG_QUALITY = 95  # these images are trained on
 FREE_SPACE_FLOOR = 256 << 20  # bytes of the disk that collecting leaves alone
@@ -247,11 +246,3 @@ def dhash(image: NDArray[np.uint8]) -> int:
     small = cv2.cvtColor(cv2.resize(image, (9, 8), interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
     bits = (small[:, 1:] > small[:, :-1]).ravel()  # [64]
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
-
-
-def without_password(source: str) -> str:
-    """A source's name without the user and password that an address may hold."""
-    if "://" not in source:
-        return source
-    parts = urlsplit(source)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -18,7 +18,7 @@ from ptedge.runner import BundlePredictor
 from .collect import FieldSink, Policy
 from .loop import Counters, run_loop
 from .signals import Stop, stop_on_signals
-from .sinks import CocoSink, CsvSink, ImagesSink, JsonlSink, Sink
+from .sinks import CocoSink, CsvSink, ImagesSink, JsonlSink, Sink, without_password
 from .video import VideoSink
 
 DEFAULT_OUT = Path("runs/detect")
@@ -78,7 +78,7 @@ def run_bundle(bundle: Path, spec: str, options: RunOptions) -> tuple[dict[str, 
         make_output_folder(options.collect)
     predictor = BundlePredictor(bundle, options.backend, options.threads)
     try:
-        _log(f"{spec}: {source.kind}, on {predictor.runner.backend} ({predictor.runner.reason})")
+        _log(f"{without_password(spec)}: {source.kind}, on {predictor.runner.backend} ({predictor.runner.reason})")
         sinks = [_open_sink(name, out, source, predictor) for name in save] if out is not None else []
         collector = _open_collector(options, predictor)
         if collector is not None:

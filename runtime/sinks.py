@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 import cv2
 import numpy as np
@@ -137,7 +138,7 @@ class CocoSink:
 
     def __init__(self, path: Path, class_names: Sequence[str], source: str) -> None:
         self.path = path
-        self._writer = CocoWriter(path, class_names, f"Detections by ptedge run on {source}")
+        self._writer = CocoWriter(path, class_names, f"Detections by ptedge run on {without_password(source)}")
 
     def write(self, result: Result) -> None:
         """Add a frame."""
@@ -191,3 +192,11 @@ def encode_jpeg(image: NDArray[np.uint8], quality: int) -> bytes:
     if not ok:
         raise ValueError(f"OpenCV cannot encode an image of shape {image.shape} as JPEG")
     return data.tobytes()
+
+
+def without_password(source: str) -> str:
+    """A source's name without the user and password that an address may hold."""
+    if "://" not in source:
+        return source
+    parts = urlsplit(source)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
