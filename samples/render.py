@@ -185,7 +185,12 @@ class Canvas:
         self._outlines: dict[int, list[NDArray[np.int32]]] = {}
 
     def draw(
-        self, part: Part, position: tuple[float, float, float] = (0, 0, 0), heading: float = 0, instance: int = 0
+        self,
+        part: Part,
+        position: tuple[float, float, float] = (0, 0, 0),
+        heading: float = 0,
+        instance: int = 0,
+        lights: bool = True,
     ) -> None:
         """Paint the faces of a part that look at the camera over what is there.
 
@@ -194,6 +199,7 @@ class Canvas:
             position: where its origin stands, metres.
             heading: radians about the upright axis, positive turns its z axis to the right.
             instance: number written to the instance buffer; 0 is background.
+            lights: whether its faces give off their light.
         """
         c, s = np.cos(heading), np.sin(heading)
         turn = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
@@ -214,7 +220,7 @@ class Canvas:
         # n . (z ray) = -distance on the plane, so 1 / z = -(n . ray) / distance
         self._plane.append(-(normal[shown] @ self._rotation.T) / distance[shown, None])
         self._colour.append(part.colour[shown])
-        self._emission.append(part.emission[shown])
+        self._emission.append(part.emission[shown] * lights)
         self._ground.append(np.full(len(shown), part.ground))
         self._instance.append(np.full(len(shown), instance, dtype=np.int32))
         whole = seen[:, 2].min() >= NEAR
@@ -274,6 +280,7 @@ class Canvas:
         rays = self.camera.rays(0.5 / OVERSAMPLING)  # where the fine pixel that was sampled has its centre
         inverse = np.einsum("hwk,hwk->hw", planes, rays)
         depth: NDArray[np.float32] = np.clip(1 / np.clip(inverse, 1 / SKY_DEPTH, None), NEAR, SKY_DEPTH)
+        depth[self.face_numbers == 0] = SKY_DEPTH
         return depth
 
     def instances(self) -> NDArray[np.int32]:
@@ -313,13 +320,11 @@ class Canvas:
         table = np.concatenate([lit, dark]).astype(np.float32)  # second half: in shadow
         numbers = self._faces.astype(np.int32) + self._shadow * np.int32(len(lit))
         size = (self.camera.width, self.camera.height)
-        reflected: Image = cv2.resize(np.take(table, numbers, axis=0), size, interpolation=cv2.INTER_AREA)
+        reflected = cv2.resize(np.take(table, numbers, axis=0), size, interpolation=cv2.INTER_AREA).astype(np.float32)
         if lights == 0:
             return reflected, np.zeros_like(reflected)
-        glow: Image = cv2.resize(
-            np.take(emitted.astype(np.float32), self._faces, axis=0), size, interpolation=cv2.INTER_AREA
-        )
-        return reflected, glow
+        glow = np.take(emitted.astype(np.float32), self._faces, axis=0)
+        return reflected, cv2.resize(glow, size, interpolation=cv2.INTER_AREA).astype(np.float32)
 
 
 def _cross(a: Array, b: Array) -> Array:

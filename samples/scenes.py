@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .render import Array, Camera, Canvas, Image
-from .weather import Domain, add_fog, add_glow, dusk_light, dusk_sky, take_picture
+from .weather import Domain, add_fog, add_glow, dusk_light, dusk_sky, fog_light, take_picture
 from .world import CLASS_NAMES, CLUTTER, Daylight, Street, Thing, draw_street
 
 __all__ = ["CLASS_NAMES", "DOMAINS", "Domain", "Scene", "render_scene", "render_street", "usual_camera"]
 
-MIN_VISIBILITY = 0.25  # of the silhouette
-MIN_HEIGHT = 8.0  # pixels at 192 pixels image height
+MIN_VISIBILITY = 0.35  # of the silhouette
+MIN_HEIGHT = 12.0  # pixels at 192 pixels image height
 MIN_PIXELS = 24  # at 320 x 192
 MIN_TRANSMISSION = 0.08  # of an object's contrast through fog
 
 _CLEAR = Domain("clear")
 _FOG = Domain("fog", beta=0.055)
-_DUSK = Domain("dusk", dusk=0.85, noise=5.0, gamma=1.1, blur=0.5)
+_DUSK = Domain("dusk", dusk=0.85, noise=5.0, blur=0.5)
 _CAMERA = Domain(
     "camera",
     focal=0.72,
@@ -132,7 +132,7 @@ def _draw_thing(canvas: Canvas, thing: Thing, instance: int, eye: Array) -> None
     along = np.array([np.sin(thing.heading), np.cos(thing.heading)])
     ahead = along @ np.array([eye[0] - thing.x, eye[2] - thing.z])  # how far the camera is in front of it
     for part in sorted(thing.shape.parts, key=lambda part: -abs(ahead - part.inside[:, 2].mean())):
-        canvas.draw(part, position, thing.heading, instance)
+        canvas.draw(part, position, thing.heading, instance, thing.lights)
 
 
 def _cast_shadow(canvas: Canvas, thing: Thing, to_sun: Array) -> None:
@@ -149,6 +149,7 @@ def _develop(
 ) -> NDArray[np.uint8]:
     daylight, camera = street.daylight, canvas.camera
     ambient, sun = dusk_light(daylight.ambient, daylight.sun, domain.dusk)
+    ambient, sun = fog_light(ambient, sun, domain.beta)
     reflected, emitted = canvas.colours(ambient, sun, daylight.to_sun, domain.dusk)
     texture = np.random.default_rng(street.texture_seed).standard_normal((128, 128), dtype=np.float32)
     reflected = _add_texture(reflected, depth, camera, texture)

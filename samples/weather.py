@@ -79,8 +79,14 @@ def add_fog(
 
 def dusk_light(ambient: Array, sun: Array, dusk: float) -> tuple[Array, Array]:
     """Dim and tint the day's light: the sun goes first, and what is left is bluish."""
-    left = np.array([0.18, 0.19, 0.28])
+    left = np.array([0.26, 0.27, 0.38])
     return ambient * ((1 - dusk) + dusk * left), sun * (1 - dusk) ** 2
+
+
+def fog_light(ambient: Array, sun: Array, beta: float) -> tuple[Array, Array]:
+    """Fog spreads the sun's light: soft shadows in thin fog, none in thick."""
+    direct = float(np.exp(-30 * beta))  # 30 m: a usual height of ground fog
+    return ambient + 0.5 * (1 - direct) * sun, direct * sun
 
 
 def dusk_sky(zenith: Array, horizon: Array, dusk: float) -> tuple[Array, Array]:
@@ -117,10 +123,10 @@ def take_picture(image: Image, domain: Domain, rng: np.random.Generator) -> NDAr
         y = np.linspace(-1, 1, height, dtype=np.float32)[:, None]
         x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
         image = image * (1 - domain.vignette * (x * x + y * y) / 2)[..., None]
-    image = np.clip(image * np.asarray(domain.gain, dtype=np.float32), np.float32(0), np.float32(1))
+    image = np.clip(image * np.asarray(domain.gain, dtype=np.float32), 0, 1).astype(np.float32)
     if domain.gamma != 1:
-        image = image ** np.float32(domain.gamma)
-    image = (image - np.float32(0.5)) * np.float32(domain.contrast) + np.float32(0.5)
+        image = np.asarray(image ** np.float32(domain.gamma), dtype=np.float32)
+    toned = (image - 0.5) * domain.contrast + 0.5
     noise = rng.standard_normal(image.shape, dtype=np.float32) * np.float32(domain.noise)
-    picture: NDArray[np.uint8] = np.clip(image * 255 + noise + 0.5, 0, 255).astype(np.uint8)
+    picture: NDArray[np.uint8] = np.clip(toned * 255 + noise + 0.5, 0, 255).astype(np.uint8)
     return picture

@@ -25,6 +25,7 @@ class Thing:
         label: index into :data:`CLASS_NAMES`, or :data:`CLUTTER`.
         speed: metres a second along its heading.
         walk_seed: for pedestrians, seed of the individual, so that a step later it is the same one.
+        lights: whether its lamps are on at dusk.
     """
 
     shape: Shape
@@ -34,6 +35,7 @@ class Thing:
     label: int
     speed: float = 0.0
     walk_seed: int | None = None
+    lights: bool = True
 
     def at(self, time: float) -> Thing:
         """The same thing ``time`` seconds later."""
@@ -114,7 +116,7 @@ class _Layout:
         return self.crossing is not None and abs(z - self.crossing) < self.crossing_half + margin
 
 
-def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 60.0) -> Street:
+def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 50.0) -> Street:
     """Draw a street at random.
 
     Args:
@@ -166,10 +168,12 @@ class _Placer:
         return True
 
 
-def _vehicle(rng: np.random.Generator, x: float, z: float, heading: float, trucks: float, speed: float = 0.0) -> Thing:
+def _vehicle(
+    rng: np.random.Generator, x: float, z: float, heading: float, trucks: float, speed: float = 0.0, lights: bool = True
+) -> Thing:
     label = TRUCK if rng.random() < trucks else CAR
     shape = shapes.truck(rng) if label == TRUCK else shapes.car(rng)
-    return Thing(shape, x, z + shape.size[2] / 2, heading, label, speed)
+    return Thing(shape, x, z + shape.size[2] / 2, heading, label, speed, lights=lights)
 
 
 def _traffic(
@@ -198,7 +202,7 @@ def _traffic(
             while z < length * 0.75:
                 if not layout.in_crossing(z + 2, 4) and rng.random() < 0.6:
                     heading = rng.normal(0, 0.04) + (np.pi if rng.random() < (0.15 if side > 0 else 0.85) else 0)
-                    placed.put(_vehicle(rng, x, z, heading, 0.12))
+                    placed.put(_vehicle(rng, x, z, heading, 0.12, lights=rng.random() < 0.2))
                 z += rng.uniform(6.0, 11)
     if layout.crossing is not None:
         for _ in range(int(rng.integers(1, 4))):
