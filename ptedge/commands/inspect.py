@@ -187,8 +187,9 @@ def _describe_field(path: Path) -> dict[str, Any]:
     times = [frame["time"] for frame in frames if isinstance(frame.get("time"), (int, float, str))]
     if times:
         about |= {"first_time": times[0], "last_time": times[-1]}
-    for key, name in (("model_hash", "models"), ("model", "models"), ("reason", "kept_for"), ("why", "kept_for")):
-        counts = Counter(str(frame[key]) for frame in frames if key in frame)
+    for key, name in (("model", "models"), ("camera", "cameras"), ("why", "kept_for")):
+        values = [frame[key] for frame in frames if key in frame]
+        counts = Counter(str(v) for value in values for v in (value if isinstance(value, list) else [value]))
         if counts:
             about[name] = dict(counts.most_common())
     return about
