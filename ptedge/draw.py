@@ -44,7 +44,7 @@ def draw_detections(image: NDArray[np.uint8], detections: Detections, class_name
     if not len(detections):
         return out
     size = min(image.shape[:2])
-    line = max(1, round(size / 400))
+    line = max(1, round(size / 300))
     order = np.argsort(detections.scores, kind="stable")  # the best last, so on top
     for i in order:
         _draw_bands(out, detections.boxes[i], detections.sigma[i], _color(int(detections.labels[i])))
