@@ -5,6 +5,7 @@ A sink takes one result after the other and is closed once, also after an error 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -99,7 +100,10 @@ class JsonlSink:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise write_error(self.path, error) from None
 
 
 class CsvSink:
@@ -130,7 +134,10 @@ class CsvSink:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise write_error(self.path, error) from None
 
 
 class CocoSink:
@@ -169,6 +176,8 @@ class ImagesSink:
             temporary.write_bytes(encode_jpeg(result.annotated, JPEG_QUALITY))
             os.replace(temporary, path)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
             raise write_error(path, error) from None
 
     def close(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from pathlib import Path
 
 import cv2
@@ -15,6 +17,8 @@ from ptedge.files import write_error
 from .sinks import Result
 
 DEFAULT_FPS = 25.0
+RESERVE = 16 << 20  # bytes left on the disk when writing stops: OpenCV hides a full disk, and the index comes last
+LOOK_EVERY = 10  # frames between two looks at the disk
 LONGEST_GAP = 5.0  # seconds of standstill that are shown; a camera silent for an hour does not fill the disk
 
 
@@ -41,7 +45,13 @@ class VideoSink:
         self._written = 0
 
     def write(self, result: Result) -> None:
-        """Add a frame."""
+        """Add a frame.
+
+        Raises:
+            OutputError: the disk is nearly full; :meth:`close` still finishes the file.
+        """
+        if self._written % LOOK_EVERY == 0 and shutil.disk_usage(self.path.parent).free < RESERVE:
+            raise write_error(self.path, OSError(errno.ENOSPC, "disk full"))
         image = cv2.cvtColor(result.annotated, cv2.COLOR_RGB2BGR)
         if self._writer is None:
             self._open(image.shape[1], image.shape[0], result.frame.time)
@@ -62,8 +72,8 @@ class VideoSink:
         self._writer.release()
         self._writer = None
         try:
-            if self._temporary.stat().st_size == 0:
-                raise OutputError(f"cannot write {self.path}: the video is empty. Is the disk full?")
+            if not _opens(self._temporary):
+                raise OutputError(f"cannot write {self.path}: the video is not whole. Is the disk full?")
             os.replace(self._temporary, self.path)
         except OSError as error:
             raise write_error(self.path, error) from None
@@ -91,6 +101,15 @@ class VideoSink:
             self._start = time - self._written / self._fps
             return 1
         return max(due, 0)
+
+
+def _opens(path: Path) -> bool:
+    """Whether a video file is whole enough to open: an MP4 is unreadable without the index at its end."""
+    capture = cv2.VideoCapture(str(path))
+    try:
+        return capture.isOpened()
+    finally:
+        capture.release()
 
 
 def fit(image: NDArray[np.uint8], width: int, height: int) -> NDArray[np.uint8]:

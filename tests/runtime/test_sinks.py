@@ -144,6 +144,29 @@ def test_video__frames_of_other_sizes_and_odd_first(tmp_path: Path) -> None:
     assert video_frames(tmp_path / "video.mp4") == 4
 
 
+def test_video__stops_before_the_disk_is_full_and_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = VideoSink(tmp_path / "video.mp4", 10.0)
+    for i in range(10):
+        sink.write(result(i))
+    monkeypatch.setattr("ptedge.runtime.video.RESERVE", 1 << 62)
+    with pytest.raises(OutputError, match="the disk is full"):
+        sink.write(result(10))
+    sink.close()
+    assert video_frames(tmp_path / "video.mp4") == 10
+
+
+@pytest.mark.filterwarnings("default")
+def test_video__broken_file_gets_no_name(tmp_path: Path) -> None:
+    sink = VideoSink(tmp_path / "video.mp4", 10.0)
+    sink.write(result())
+    assert sink._writer is not None
+    sink._writer.release()
+    sink._temporary.write_bytes(b"half")
+    with pytest.raises(OutputError, match="not whole"):
+        sink.close()
+    assert not list(tmp_path.iterdir())
+
+
 def test_video__without_frames_there_is_none(tmp_path: Path) -> None:
     VideoSink(tmp_path / "video.mp4", 25.0).close()
     assert not list(tmp_path.iterdir())
