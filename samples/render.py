@@ -1,6 +1,6 @@
 """A small polygon renderer: every pixel learns which face it shows, and colour, depth and instance follow from that.
 
-World and camera axes are x right, y up, z forward, in metres. Faces are painted far to near into one buffer of face
+Faces are painted far to near into one buffer of face
 numbers at twice the image's resolution; one table lookup then gives colours, and the plane of the face gives the exact
 depth.
 """
@@ -14,69 +14,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .camera import NEAR, Array, Camera, clip_near
+
 Image = NDArray[np.float32]  # RGB [H, W, 3]; may exceed 1 where lamps shine
 Colour = tuple[float, float, float]
 
 OVERSAMPLING = 2
-NEAR = 0.4  # metres; what is nearer is cut away
 SKY_DEPTH = 1000.0  # metres; stands for "no surface"
 SUBPIXEL_BITS = 4
 FAR_OUTSIDE = 20000.0  # pixels; keeps fixed-point coordinates inside 32 bits
-
-
-@dataclass(frozen=True)
-class Camera:
-    """A pinhole camera without lens distortion.
-
-    Attributes:
-        width, height: image size in pixels.
-        focal: focal length in pixels.
-        position: (x, y, z) in metres; y is the height over the road.
-        pitch: radians, positive looks down.
-        yaw: radians, positive looks right.
-    """
-
-    width: int
-    height: int
-    focal: float
-    position: tuple[float, float, float]
-    pitch: float = 0.0
-    yaw: float = 0.0
-
-    @property
-    def rotation(self) -> Array:
-        """[3, 3] matrix from world to camera directions."""
-        cp, sp, cy, sy = np.cos(self.pitch), np.sin(self.pitch), np.cos(self.yaw), np.sin(self.yaw)
-        turn = np.array([[cy, 0, -sy], [0, 1, 0], [sy, 0, cy]])
-        tilt = np.array([[1, 0, 0], [0, cp, sp], [0, -sp, cp]])
-        rotation: Array = tilt @ turn
-        return rotation
-
-    def to_camera(self, points: Array) -> Array:
-        """World points [N, 3] in camera axes [N, 3], metres."""
-        seen: Array = (points - np.array(self.position)) @ self.rotation.T
-        return seen
-
-    def to_pixels(self, seen: Array) -> Array:
-        """Camera points [N, 3] with z > 0 as pixels [N, 2]; (0, 0) is the outer corner of the top-left pixel."""
-        pixels: Array = np.stack(
-            [
-                self.width / 2 + self.focal * seen[:, 0] / seen[:, 2],
-                self.height / 2 - self.focal * seen[:, 1] / seen[:, 2],
-            ],
-            axis=1,
-        )
-        return pixels
-
-    def rays(self, offset: float = 0.5) -> NDArray[np.float32]:
-        """Directions [H, W, 3], z = 1, in camera axes, through the points ``offset`` pixels inside each pixel."""
-        u = (np.arange(self.width) + offset - self.width / 2) / self.focal
-        v = (self.height / 2 - np.arange(self.height) - offset) / self.focal
-        rays = np.ones((self.height, self.width, 3), dtype=np.float32)
-        rays[..., 0] = u[None, :]
-        rays[..., 1] = v[:, None]
-        return rays
 
 
 @dataclass(frozen=True)
@@ -152,17 +98,6 @@ def join(parts: Sequence[Part]) -> Part:
     )
 
 
-def clip_near(polygon: Array) -> Array:
-    """Cut a polygon in camera axes [K, 3] at the near plane; returns [M, 3], M = 0 when nothing is left."""
-    kept: list[Array] = []
-    for here, after in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        if here[2] >= NEAR:
-            kept.append(here)
-        if (here[2] >= NEAR) != (after[2] >= NEAR):
-            kept.append(here + (after - here) * (NEAR - here[2]) / (after[2] - here[2]))
-    return np.array(kept).reshape(-1, 3)
-
-
 class Canvas:
     """Paints parts in the order they come; :meth:`depth`, :meth:`instances` and :meth:`colours` read the result."""
 
@@ -223,15 +158,15 @@ class Canvas:
         self._emission.append(part.emission[shown] * lights)
         self._ground.append(np.full(len(shown), part.ground))
         self._instance.append(np.full(len(shown), instance, dtype=np.int32))
-        whole = seen[:, 2].min() >= NEAR
-        fixed = self._to_fixed(seen) if whole else None
+        fixed = self._to_fixed(seen)
+        behind = seen[:, 2] < NEAR
+        some_behind = bool(behind.any())
         outlines = self._outlines.setdefault(instance, [])
         for number, index in enumerate(shown.tolist(), start=self._count):
             first, polygons, corners = part.layout[index]
             for begin in range(first, first + polygons * corners, corners):
-                if fixed is not None:
-                    outline = fixed[begin : begin + corners]
-                else:
+                outline = fixed[begin : begin + corners]
+                if some_behind and behind[begin : begin + corners].any():
                     clipped = clip_near(seen[begin : begin + corners])
                     if len(clipped) < 3:
                         continue
@@ -255,7 +190,8 @@ class Canvas:
         return not (outside or (y > up * z).all() or (y < -up * z).all())
 
     def _to_fixed(self, seen: Array) -> NDArray[np.int32]:
-        """Camera points [V, 3] as fixed-point pixels [V, 2] of the fine buffer."""
+        """Camera points [V, 3] as fixed-point pixels [V, 2] of the fine buffer; meaningless where z < NEAR."""
+        seen = np.where(seen[:, 2:] < NEAR, NEAR, seen)
         # cv2 puts integer coordinates on pixel centres
         pixels = np.clip(self._fine.to_pixels(seen) - 0.5, -FAR_OUTSIDE, FAR_OUTSIDE)
         return np.rint(pixels * (1 << SUBPIXEL_BITS)).astype(np.int32)
@@ -276,9 +212,9 @@ class Canvas:
 
     def depth(self) -> NDArray[np.float32]:
         """[H, W] distance along the optical axis in metres; :data:`SKY_DEPTH` where there is no surface."""
-        planes = np.concatenate(self._plane).astype(np.float32)[self.face_numbers]  # [H, W, 3]
+        planes = np.take(np.concatenate(self._plane).astype(np.float32), self.face_numbers, axis=0)  # [H, W, 3]
         rays = self.camera.rays(0.5 / OVERSAMPLING)  # where the fine pixel that was sampled has its centre
-        inverse = np.einsum("hwk,hwk->hw", planes, rays)
+        inverse = (planes * rays).sum(axis=2)
         depth: NDArray[np.float32] = np.clip(1 / np.clip(inverse, 1 / SKY_DEPTH, None), NEAR, SKY_DEPTH)
         depth[self.face_numbers == 0] = SKY_DEPTH
         return depth

@@ -12,9 +12,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .render import Array, Camera, Canvas, Image
+from .camera import Array, Camera
+from .layout import Daylight
+from .render import Canvas, Image
 from .weather import Domain, add_fog, add_glow, dusk_light, dusk_sky, fog_light, take_picture
-from .world import CLASS_NAMES, CLUTTER, Daylight, Street, Thing, draw_street
+from .world import CLASS_NAMES, CLUTTER, Street, Thing, draw_street
 
 __all__ = ["CLASS_NAMES", "DOMAINS", "Domain", "Scene", "render_scene", "render_street", "usual_camera"]
 
@@ -165,18 +167,18 @@ def _develop(
 
 def _add_texture(image: Image, depth: NDArray[np.float32], camera: Camera, texture: NDArray[np.float32]) -> Image:
     """Grain that sticks to surfaces, fading with distance where it would only flicker."""
-    points = camera.rays(0.25) * depth[..., None]
-    world = points @ camera.rotation.astype(np.float32) + np.array(camera.position, dtype=np.float32)
+    world = camera.world_rays(0.25) * depth[..., None] + np.array(camera.position, dtype=np.float32)
     a, b = (world[..., 0] + world[..., 1] * 0.7) * 9, (world[..., 2] + world[..., 1]) * 9
     grain = cv2.remap(texture, a % 128, b % 128, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
     blotches = cv2.remap(texture, a * 0.07 % 128, b * 0.07 % 128, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
-    textured: Image = image * (1 + 0.05 * (grain + blotches) * np.exp(-depth / 25))[..., None]
+    textured: Image = image * (1 + 0.04 * (grain + blotches) * np.exp(-depth / 25))[..., None]
     return textured
 
 
 def _sky(camera: Camera, daylight: Daylight, domain: Domain, texture: NDArray[np.float32]) -> Image:
     zenith, horizon = dusk_sky(daylight.zenith, daylight.horizon, domain.dusk)
-    rays = camera.rays() @ camera.rotation.astype(np.float32)
+    half = Camera(camera.width // 2, camera.height // 2, camera.focal / 2, camera.position, camera.pitch, camera.yaw)
+    rays = half.world_rays()  # a sky is smooth: half the resolution does
     up = np.clip(rays[..., 1:2] * 2.2, 0, 1)
     sky: Image = (horizon * (1 - up) + zenith * up).astype(np.float32)
     soft = cv2.GaussianBlur(texture, (0, 0), 3)
@@ -186,7 +188,7 @@ def _sky(camera: Camera, daylight: Daylight, domain: Domain, texture: NDArray[np
     cover = (cloud * daylight.clouds * np.clip(rays[..., 1] * 5, 0, 1))[..., None]
     white = np.float32(0.95 * (1 - domain.dusk) + 0.25 * domain.dusk)
     clouded: Image = sky * (1 - cover) + white * cover
-    return clouded
+    return np.asarray(cv2.resize(clouded, (camera.width, camera.height), interpolation=cv2.INTER_LINEAR))
 
 
 def _annotate(

@@ -7,11 +7,11 @@ own random generator and draws a different individual each time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from .render import Array, Colour, Part, PartBuilder, join
+from .camera import Array
+from .render import Colour, Part, PartBuilder, join
 
 GLASS: Colour = (0.13, 0.16, 0.20)
 RUBBER: Colour = (0.06, 0.06, 0.07)
@@ -50,11 +50,11 @@ def circle(radius: float, y: float, corners: int = 8, x: float = 0.0, z: float =
 
 def solid(rings: list[Array], colour: Colour, top: Colour | None = None, emission: Colour = (0, 0, 0)) -> PartBuilder:
     """A convex solid of level rings from the bottom up, closed on top."""
-    builder = PartBuilder(tuple(np.concatenate(rings).mean(axis=0)))
-    for low, high in pairwise(rings):
-        for k in range(len(low)):
-            after = (k + 1) % len(low)
-            builder.face(np.array([low[k], low[after], high[after], high[k]]), colour, emission)
+    builder = PartBuilder(tuple(np.concatenate(rings).mean(axis=0).tolist()))
+    levels = np.array(rings)  # [R, K, 3]
+    after = levels[:, np.arange(1, levels.shape[1] + 1) % levels.shape[1]]
+    for side in np.stack([levels[:-1], after[:-1], after[1:], levels[1:]], axis=2).reshape(-1, 4, 3):
+        builder.face(side, colour, emission)
     builder.face(rings[-1], top or colour, emission)
     return builder
 

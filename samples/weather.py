@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .render import Array, Image
+from .camera import Array
+from .render import Image
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def take_picture(image: Image, domain: Domain, rng: np.random.Generator) -> NDAr
     if domain.vignette > 0:
         y = np.linspace(-1, 1, height, dtype=np.float32)[:, None]
         x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
-        image = image * (1 - domain.vignette * (x * x + y * y) / 2)[..., None]
+        image = image * (1 - np.float32(domain.vignette / 2) * (x * x + y * y))[..., None]
     image = np.clip(image * np.asarray(domain.gain, dtype=np.float32), 0, 1).astype(np.float32)
     if domain.gamma != 1:
         image = np.asarray(image ** np.float32(domain.gamma), dtype=np.float32)

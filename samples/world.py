@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from . import scenery, shapes
-from .render import Array, Colour, Part
+from .camera import Array
+from .layout import Daylight, Layout, draw_daylight, draw_ground
+from .render import Part
 from .shapes import Shape
 
 CLASS_NAMES = ("car", "truck", "pedestrian")
@@ -58,25 +60,6 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Daylight:
-    """Light of a clear day; dusk is made from it later.
-
-    Attributes:
-        ambient, sun: [3] light, see :meth:`ptedge.samples.render.Canvas.colours`.
-        to_sun: [3] unit vector.
-        zenith, horizon: [3] sky colours.
-        clouds: 0 (none) to 1.
-    """
-
-    ambient: Array
-    sun: Array
-    to_sun: Array
-    zenith: Array
-    horizon: Array
-    clouds: float
-
-
-@dataclass(frozen=True)
 class Street:
     """A whole scene.
 
@@ -97,25 +80,6 @@ class Street:
     texture_seed: int
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Widths of a street in metres, centre line at x = 0."""
-
-    lanes: int
-    lane_width: float
-    parking: float
-    pavement: float
-    crossing: float | None  # z of the middle of a crossing street
-    crossing_half: float
-
-    @property
-    def kerb(self) -> float:
-        return self.lanes * self.lane_width + self.parking
-
-    def in_crossing(self, z: float, margin: float = 0.0) -> bool:
-        return self.crossing is not None and abs(z - self.crossing) < self.crossing_half + margin
-
-
 def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 50.0) -> Street:
     """Draw a street at random.
 
@@ -125,7 +89,7 @@ def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 
         length: metres along which objects stand.
     """
     crossing = rng.uniform(18, 45) if rng.random() < 0.35 else None
-    layout = _Layout(
+    layout = Layout(
         lanes=int(rng.integers(1, 3)),
         lane_width=rng.uniform(3.0, 3.6),
         parking=2.3 if rng.random() < 0.7 else 0.3,
@@ -139,10 +103,10 @@ def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 
     _people(rng, layout, placed, moving, length)
     _furniture(rng, layout, placed, length)
     return Street(
-        ground=_ground(rng, layout, length),
+        ground=draw_ground(rng, layout, length),
         houses=_houses(rng, layout, length),
         things=tuple(placed.things),
-        daylight=_daylight(rng),
+        daylight=draw_daylight(rng),
         lane=lane,
         texture_seed=int(rng.integers(1 << 31)),
     )
@@ -177,7 +141,7 @@ def _vehicle(
 
 
 def _traffic(
-    rng: np.random.Generator, layout: _Layout, placed: _Placer, moving: bool, length: float, own: float
+    rng: np.random.Generator, layout: Layout, placed: _Placer, moving: bool, length: float, own: float
 ) -> None:
     """Vehicles on the lanes, at the kerb and on a crossing street."""
     for side in (1, -1):
@@ -213,7 +177,7 @@ def _traffic(
             placed.put(_vehicle(rng, x, z, -across * np.pi / 2 + rng.normal(0, 0.1), 0.25))
 
 
-def _people(rng: np.random.Generator, layout: _Layout, placed: _Placer, moving: bool, length: float) -> None:
+def _people(rng: np.random.Generator, layout: Layout, placed: _Placer, moving: bool, length: float) -> None:
     """Walkers on the pavements, alone or in groups, and some on the road."""
     for side in (1, -1):
         for _ in range(rng.poisson(3.0 * length / 60)):
@@ -239,7 +203,7 @@ def _walker(rng: np.random.Generator, placed: _Placer, x: float, z: float, headi
     placed.put(Thing(shape, x, z, heading, PEDESTRIAN, speed, seed), 0.05)
 
 
-def _furniture(rng: np.random.Generator, layout: _Layout, placed: _Placer, length: float) -> None:
+def _furniture(rng: np.random.Generator, layout: Layout, placed: _Placer, length: float) -> None:
     """Trees, lamps, signs and boxes along the kerb."""
     for side in (1, -1):
         z, gap, leafy = rng.uniform(3, 14), rng.uniform(9, 22), rng.random()
@@ -260,7 +224,7 @@ def _furniture(rng: np.random.Generator, layout: _Layout, placed: _Placer, lengt
             z += gap * rng.uniform(0.6, 1.3)
 
 
-def _houses(rng: np.random.Generator, layout: _Layout, length: float) -> tuple[Thing, ...]:
+def _houses(rng: np.random.Generator, layout: Layout, length: float) -> tuple[Thing, ...]:
     """Two rows of houses with gaps, and a skyline behind."""
     houses = []
     tall = rng.uniform(6, 22)
@@ -278,60 +242,3 @@ def _houses(rng: np.random.Generator, layout: _Layout, length: float) -> tuple[T
                 houses.append(Thing(scenery.building(rng, width, height, span), x, middle, 0.0, CLUTTER))
             z += span + (rng.uniform(2, 10) if rng.random() < 0.25 else 0.05)
     return tuple(houses)
-
-
-def _ground(rng: np.random.Generator, layout: _Layout, length: float) -> Part:
-    grey = rng.uniform(0.24, 0.42)
-    asphalt: Colour = (grey, grey * rng.uniform(0.97, 1.02), grey * rng.uniform(0.96, 1.06))
-    tone = rng.uniform(0.48, 0.66)
-    pavement: Colour = (tone, tone * rng.uniform(0.93, 1.0), tone * rng.uniform(0.86, 0.98))
-    grass = shapes.hue(rng.uniform(0.1, 0.3), rng.uniform(0.1, 0.45), rng.uniform(0.35, 0.5))
-    white = (0.85, 0.85, 0.82)
-    kerb, far, edge = layout.kerb, length + 340, layout.kerb + layout.pavement
-    patches: list[tuple[list[tuple[float, float, float, float]], Colour]] = [
-        ([(-400, 400, -20, far)], grass),
-        ([(-edge, edge, -20, far)], pavement),
-        ([(-edge, edge, z, z + 0.05) for z in np.arange(2, 40, 2.0)], shapes.scaled(pavement, 0.85)),
-        ([(-kerb - 0.18, kerb + 0.18, -20, far)], shapes.scaled(pavement, 1.2)),
-        ([(-kerb, kerb, -20, far)], asphalt),
-    ]
-    if layout.crossing is not None:
-        low, high = layout.crossing - layout.crossing_half, layout.crossing + layout.crossing_half
-        patches.append(([(-400, 400, low - layout.pavement, high + layout.pavement)], pavement))
-        patches.append(
-            ([(-400, 400, low, high), (-kerb, kerb, low - layout.pavement, high + layout.pavement)], asphalt)
-        )
-    spots = []
-    for _ in range(int(rng.integers(0, 7))):
-        x, z = rng.uniform(-kerb, kerb - 1), rng.uniform(3, length)
-        spots.append((x, x + rng.uniform(0.5, 2.5), z, z + rng.uniform(0.8, 6)))
-    patches.append((spots, shapes.scaled(asphalt, rng.uniform(0.8, 1.15))))
-    dash, period = rng.uniform(2, 4), rng.uniform(6, 10)
-    starts = [z for z in np.arange(-10, length + 120, period) if not layout.in_crossing(z + dash / 2, 3)]
-    for number in range(layout.lanes):
-        for x in {number * layout.lane_width, -number * layout.lane_width}:
-            patches.append(([(x - 0.07, x + 0.07, z, z + dash) for z in starts], white))
-    if layout.parking > 1 and rng.random() < 0.6:
-        x = layout.kerb - layout.parking
-        patches.append(([(s * x - 0.05, s * x + 0.05, z, z + period * 0.8) for s in (1, -1) for z in starts], white))
-    if layout.crossing is not None or rng.random() < 0.25:
-        z = rng.uniform(8, 25) if layout.crossing is None else layout.crossing - layout.crossing_half - 3.2
-        patches.append(([(x, x + 0.5, z, z + 2.8) for x in np.arange(-kerb + 0.4, kerb - 0.6, 1.0)], white))
-    return scenery.ground_part(patches)
-
-
-def _daylight(rng: np.random.Generator) -> Daylight:
-    azimuth, elevation = rng.uniform(0, 2 * np.pi), rng.uniform(0.45, 1.15)
-    to_sun = np.array([np.cos(elevation) * np.sin(azimuth), np.sin(elevation), np.cos(elevation) * np.cos(azimuth)])
-    overcast = rng.uniform(0, 1) ** 2
-    sun = (
-        (1 - 0.85 * overcast)
-        * rng.uniform(0.5, 0.75)
-        * np.array([1.0, rng.uniform(0.9, 0.98), rng.uniform(0.78, 0.92)])
-    )
-    ambient = (0.62 + 0.3 * overcast) * np.array([0.95, 0.99, rng.uniform(1.0, 1.1)])
-    blue = np.array([rng.uniform(0.25, 0.45), rng.uniform(0.5, 0.65), rng.uniform(0.8, 0.95)])
-    grey = np.full(3, rng.uniform(0.7, 0.88))
-    zenith = (1 - overcast) * blue + overcast * grey
-    horizon = 0.35 * zenith + 0.65 * np.array([0.86, 0.9, 0.93])
-    return Daylight(ambient, sun, to_sun, zenith, horizon, float(rng.uniform(0.1, 0.9)))

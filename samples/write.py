@@ -14,7 +14,7 @@ from ptedge.data.dataset import Dataset, Sample
 from ptedge.errors import OutputError
 from ptedge.files import atomic_write, make_output_folder, write_json
 
-from .render import Camera
+from .camera import Camera
 from .scenes import CLASS_NAMES, Domain, Scene, render_scene, render_street
 from .world import draw_street
 
