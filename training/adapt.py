@@ -1,0 +1,237 @@
+"""Stage 2: mutual learning. The teacher labels target frames with uncertainty, the student learns from that."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+from torch import Tensor
+
+from ptedge.checkpoint import Checkpoint, Lineage, load_checkpoint
+from ptedge.data import open_dataset
+from ptedge.data.dataset import Dataset
+from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.errors import ArtifactError
+from ptedge.files import sha256_file
+from ptedge.frames import FrameIndex, index_frames
+
+from .config import AdaptConfig
+from .data import Batch, SourceViews, StepBatches, TargetViews, collate_source, collate_target, step_generator
+from .monitor import agreement, anchor_numbers, pseudo_numbers
+from .optim import build_optimizer
+from .pretrain import SOURCE_STREAM, describe, image_tensor, open_trainable, to_device
+from .pseudo import make_pseudo_boxes
+from .run_folder import RunFolder, state_of
+from .source_loss import source_losses
+from .target_loss import target_losses
+from .teacher import adapt_batch_norm, make_teacher, update_teacher
+from .trainer import LoopResult, prepare_torch, run_loop
+from .validate import validate
+
+TARGET_STREAM, ADABN_STREAM = 1, 2
+SOURCE_SAMPLE, TARGET_SAMPLE = 10, 11
+ADABN_BATCH = 8
+
+
+class MutualLearning:
+    """Teacher, student and frozen source snapshot, and what one step does with them.
+
+    Args:
+        model: the model to adapt; becomes the student.
+        config: settings.
+        device: where the models are.
+    """
+
+    def __init__(self, model: ProbabilisticFasterRCNN, config: AdaptConfig, device: torch.device) -> None:
+        self.config = config
+        self.device = device
+        # never changed: what the source model said, to compare with and to fall back on
+        self.snapshot = copy.deepcopy(model).eval().requires_grad_(False)
+        self.student = model.train()
+        self.teacher = make_teacher(model)
+
+    def losses(self, step: int, batches: list[Batch]) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """Weighted losses of one step, and numbers for the log.
+
+        Args:
+            step: counted from 0.
+            batches: target, then source unless source-free.
+
+        Reference:
+            Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T.
+        """
+        target, *source = batches
+        losses: dict[str, Tensor] = {}
+        if source:
+            images, targets = to_device(source[0], self.device)
+            generator = step_generator(self.config.seed, SOURCE_SAMPLE, step)
+            losses.update(source_losses(self.student, images, targets, self.config.sampling, generator))
+        assert target.weak is not None and target.views is not None
+        detections = self.teacher.detect(image_tensor(target.weak, self.device))
+        probabilistic = self.student.config.probabilistic
+        pseudo = [make_pseudo_boxes(d, self.config.pseudo, probabilistic) for d in detections]
+        moved = [boxes.moved(view.to(self.device)) for boxes, view in zip(pseudo, target.views, strict=True)]
+        generator = step_generator(self.config.seed, TARGET_SAMPLE, step)
+        terms = target_losses(
+            self.student,
+            image_tensor(target.images, self.device),
+            moved,
+            self.config.target,
+            self.config.sampling,
+            generator,
+        )
+        losses.update({name: self.config.lambda_target * term for name, term in terms.items()})
+        return losses, pseudo_numbers(detections, pseudo)
+
+    def after_step(self) -> None:
+        """The teacher follows."""
+        update_teacher(self.teacher, self.student, self.config.teacher.ema)
+
+    def monitor(self, batches: list[Batch]) -> dict[str, Any]:
+        """Agreement of the teacher with the frozen source model on the batch's weak views, and the anchors."""
+        assert batches[0].weak is not None
+        weak = image_tensor(batches[0].weak, self.device)
+        return {
+            "source_agreement": agreement(self.teacher.detect(weak), self.snapshot.detect(weak)),
+            **anchor_numbers(self.student),
+        }
+
+
+def adapt(
+    checkpoint: Path,
+    target: str,
+    out: Path,
+    config: AdaptConfig,
+    *,
+    source: Path | None,
+    resume: bool = False,
+    val: Path | None = None,
+) -> LoopResult:
+    """Adapt a detector to unlabelled frames.
+
+    Args:
+        checkpoint: ``model.pt`` to start from.
+        target: FRAMES.
+        out: RUN folder.
+        config: settings; on resume those of the run.
+        source: labelled DATA, or ``None`` for source-free.
+        resume: continue ``out``.
+        val: labelled DATA to report on at the end; it influences nothing.
+
+    Raises:
+        PtedgeError: see the error tree.
+    """
+    started = time.perf_counter()
+    start = load_checkpoint(checkpoint)
+    frames = index_frames(target)
+    dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
+    if val is not None:
+        open_dataset(val, class_names=start.class_names)
+    folder = RunFolder(out, resume=resume)
+    device = prepare_torch(config.seed)
+    model = start.build().to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    # the checkpoint may come from training without gradient on anchors; adaptation moves them when anchor_lr is not 0
+    learning = MutualLearning(model, config, device)
+    optimizer = build_optimizer(learning.student, config.optim)
+    first_step = 0
+    if resume:
+        first_step = _restore(folder, learning, optimizer)
+    elif config.teacher.adabn:
+        seen = _adapt_statistics(learning, frames, config)
+        click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
+    folder.write_config(config)
+    folder.start_metrics(first_step)
+    click.echo(f"target {target}: {len(frames)} frames, unlabelled", err=True)
+    if dataset is not None:
+        click.echo(f"source {describe(dataset)}", err=True)
+    kind = "adapted" if source is not None else "source_free"
+    parents = (*start.lineage.parents, sha256_file(checkpoint))
+    names = (target,) if source is None else (target, str(source))
+
+    def make_checkpoint(step: int) -> Checkpoint:
+        lineage = Lineage(kind=kind, role="teacher", parents=parents, step=step, data=names)
+        return Checkpoint(start.config, start.class_names, state_of(learning.teacher), lineage)
+
+    result = run_loop(
+        "adapt" if source is not None else "adapt source-free",
+        folder,
+        learning.student,
+        optimizer,
+        config.optim,
+        _streams(frames, dataset, start.config.input_size, config, first_step),
+        learning.losses,
+        first_step=first_step,
+        log_every=config.log_every,
+        checkpoint_every=config.checkpoint_every,
+        after_step=learning.after_step,
+        make_checkpoint=make_checkpoint,
+        extra_state=lambda: {"command": "adapt", "kind": kind, "teacher": state_of(learning.teacher)},
+        monitor=learning.monitor,
+    )
+    summary: dict[str, Any] = {
+        "command": "adapt",
+        "kind": kind,
+        "steps": result.step,
+        "interrupted": result.interrupted,
+        "target_frames": len(frames),
+        "source_images": len(dataset) if dataset is not None else 0,
+        "classes": list(start.class_names),
+        "skipped_images": result.skipped,
+        "seconds": round(time.perf_counter() - started, 1),
+        "last": result.last,
+    }
+    if val is not None and not result.interrupted:
+        summary["val"] = validate(folder.model, val)
+    folder.write_summary(summary)
+    return result
+
+
+def _restore(folder: RunFolder, learning: MutualLearning, optimizer: torch.optim.Optimizer) -> int:
+    state = folder.load_state()
+    if state.get("command") != "adapt":
+        raise ArtifactError(f"{folder.last} is a run of ptedge {state.get('command')}. Resume it with that command")
+    learning.student.load_state_dict(state["student"])
+    learning.teacher.load_state_dict(state["teacher"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
+
+
+def _adapt_statistics(learning: MutualLearning, frames: FrameIndex, config: AdaptConfig) -> int:
+    count = min(config.teacher.adabn_images, len(frames))
+    batches = StepBatches(
+        len(frames),
+        TargetViews(frames, learning.student.config.input_size, config.augment),
+        collate_target,
+        batch_size=min(ADABN_BATCH, count),
+        steps=max(1, count // ADABN_BATCH),
+        seed=config.seed,
+        stream=ADABN_STREAM,
+    ).loader(0)
+    weak = (image_tensor(batch.weak, learning.device) for batch in batches if batch.weak is not None)
+    seen = adapt_batch_norm(learning.student, weak)
+    learning.teacher.load_state_dict(learning.student.state_dict())
+    return seen
+
+
+def _streams(
+    frames: FrameIndex, dataset: Dataset | None, input_size: tuple[int, int], config: AdaptConfig, first_step: int
+) -> list[Iterator[Batch]]:
+    common: dict[str, Any] = {
+        "batch_size": config.optim.batch,
+        "steps": config.optim.steps,
+        "seed": config.seed,
+        "first_step": first_step,
+    }
+    views = TargetViews(frames, input_size, config.augment)
+    target = StepBatches(len(frames), views, collate_target, stream=TARGET_STREAM, **common)
+    streams = [target.loader(config.workers)]
+    if dataset is not None:
+        source_views = SourceViews(dataset, input_size, config.augment)
+        source = StepBatches(len(dataset), source_views, collate_source, stream=SOURCE_STREAM, **common)
+        streams.append(source.loader(config.workers))
+    return streams

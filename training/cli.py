@@ -1,0 +1,108 @@
+"""``ptedge train`` and ``ptedge adapt``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from .trainer import LoopResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+INTERRUPTED = 130  # the shell's convention for a program stopped by Ctrl-C
+
+
+def _run_options(function: F) -> F:
+    for option in reversed(
+        [
+            click.option("--out", required=True, type=click.Path(path_type=Path), help="RUN folder to write."),
+            click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML with settings."),
+            click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
+            click.option("--val", type=click.Path(path_type=Path), help="Labelled DATA to report on; changes nothing."),
+            click.option("--resume", is_flag=True, help="Continue the run in --out."),
+        ]
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(short_help="Pretrain a detector on labelled source images.")
+@click.argument("source", type=click.Path(path_type=Path))
+@_run_options
+def train(
+    source: Path, out: Path, config_file: Path | None, overrides: tuple[str, ...], val: Path | None, resume: bool
+) -> None:
+    """Pretrain a detector on labelled images.
+
+    SOURCE is a COCO json, a Pascal VOC, YOLO or KITTI folder, or a TOML description. RUN gets model.pt, last.pt,
+    config.toml, metrics.jsonl and summary.json.
+
+    \b
+    Example:
+      ptedge train source/train.json --out runs/source --set model.input_size=[240,416] --set optim.steps=600
+    """
+    from .config import TrainConfig
+    from .pretrain import pretrain
+
+    config = _load(TrainConfig, out, config_file, overrides, resume)
+    _finish(out, pretrain(source, out, config, resume=resume, val=val))
+
+
+@click.command(short_help="Adapt a detector to unlabelled target frames.")
+@click.argument("checkpoint", type=click.Path(path_type=Path))
+@click.option("--target", required=True, help="Unlabelled FRAMES: folder, glob, list file, video or field folder.")
+@click.option("--source", type=click.Path(path_type=Path), help="Labelled DATA the checkpoint was trained on.")
+@click.option("--source-free", is_flag=True, help="Adapt from the target frames alone.")
+@_run_options
+def adapt(
+    checkpoint: Path,
+    target: str,
+    source: Path | None,
+    source_free: bool,
+    out: Path,
+    config_file: Path | None,
+    overrides: tuple[str, ...],
+    val: Path | None,
+    resume: bool,
+) -> None:
+    """Adapt a detector to unlabelled frames by Probabilistic Teacher.
+
+    CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free. RUN gets model.pt (the teacher),
+    last.pt, config.toml, metrics.jsonl and summary.json.
+
+    \b
+    Examples:
+      ptedge adapt runs/source/model.pt --target frames/ --source source/train.json --out runs/adapted
+      ptedge adapt runs/source/model.pt --target drive.mp4 --source-free --out runs/adapted
+    """
+    from .adapt import adapt as run_adapt
+    from .config import AdaptConfig
+
+    if (source is None) == (not source_free):
+        raise click.UsageError("give either --source DATA or --source-free")
+    config = _load(AdaptConfig, out, config_file, overrides, resume)
+    _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
+
+
+T = TypeVar("T")
+
+
+def _load(cls: type[T], out: Path, config_file: Path | None, overrides: tuple[str, ...], resume: bool) -> T:
+    from ptedge.config import load_config
+
+    saved = out / "config.toml"
+    if resume and config_file is None and saved.exists():
+        config_file = saved
+    return load_config(cls, config_file, overrides)
+
+
+def _finish(out: Path, result: LoopResult) -> None:
+    done = "interrupted" if result.interrupted else "done"
+    click.echo(f"{done} after {result.step} steps: {out / 'model.pt'}", err=True)
+    if result.interrupted:
+        click.echo(f"continue with the same command and --resume, or use {out / 'model.pt'} as it is", err=True)
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,147 @@
+"""Settings of ``ptedge train`` and ``ptedge adapt``: one frozen dataclass a command, with tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptedge.config import require, require_one_of
+from ptedge.detector.config import ModelConfig
+
+from .augment import AugmentConfig
+from .pseudo import PseudoRule
+from .source_loss import Sampling
+from .target_loss import TargetRule
+
+PAPER_BATCH = 16  # images of each domain a step, for which the paper gives its learning rate
+
+
+@dataclass(frozen=True)
+class OptimConfig:
+    """SGD with momentum.
+
+    Attributes:
+        steps: optimiser steps.
+        batch: images a step (of each domain, in ``adapt``).
+        lr: learning rate, as given; it is not scaled.
+        momentum: of SGD.
+        weight_decay: on all weights but anchors.
+        warmup: steps over which the learning rate rises linearly.
+        schedule: ``constant`` (the paper) or ``cosine`` (falls to a hundredth at the last step).
+        clip: highest gradient norm.
+        anchor_lr: learning rate of the log anchor shapes; 0 keeps them fixed.
+
+    Reference:
+        method.md sections 6 and 7. The paper: lr 0.016 at batch 16, 30,000 steps of which 4,000 are pretraining.
+    """
+
+    steps: int = 4000
+    batch: int = 4
+    lr: float = 0.004
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+    warmup: int = 400
+    schedule: str = "constant"
+    clip: float = 10.0
+    anchor_lr: float = 0.0
+
+    def __post_init__(self) -> None:
+        require("steps", self.steps, 1)
+        require("batch", self.batch, 1)
+        require("lr", self.lr, 0, open_low=True)
+        require("momentum", self.momentum, 0, 0.9999)
+        require("weight_decay", self.weight_decay, 0)
+        require("warmup", self.warmup, 0)
+        require("clip", self.clip, 0, open_low=True)
+        require("anchor_lr", self.anchor_lr, 0)
+        require_one_of("schedule", self.schedule, ("constant", "cosine"))
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of ``ptedge train``.
+
+    Attributes:
+        seed: of everything random.
+        view: ``strong`` or ``weak`` (flip only).
+        workers: processes that prepare images; 0 uses the main one.
+        log_every: steps between lines of metrics.jsonl.
+        checkpoint_every: steps between writes of last.pt.
+        model: the detector.
+        optim: the optimiser.
+        augment: the strong view.
+        sampling: anchors and proposals an image that learn.
+    """
+
+    seed: int = 0
+    view: str = "strong"
+    workers: int = 1
+    log_every: int = 20
+    checkpoint_every: int = 200
+    model: ModelConfig = field(default_factory=ModelConfig)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __post_init__(self) -> None:
+        require_one_of("view", self.view, ("strong", "weak"))
+        _check_loop(self.workers, self.log_every, self.checkpoint_every)
+
+
+@dataclass(frozen=True)
+class TeacherConfig:
+    """The mean teacher.
+
+    Attributes:
+        ema: share of the teacher kept each step.
+        adabn: re-estimate BatchNorm statistics on target frames before the first step.
+        adabn_images: at most this many frames for it.
+    """
+
+    ema: float = 0.9996
+    adabn: bool = False
+    adabn_images: int = 256
+
+    def __post_init__(self) -> None:
+        require("ema", self.ema, 0, 1)
+        require("adabn_images", self.adabn_images, 2)
+
+
+@dataclass(frozen=True)
+class AdaptConfig:
+    """Settings of ``ptedge adapt``.
+
+    Attributes:
+        seed: of everything random.
+        workers: processes that prepare images; 0 uses the main one.
+        log_every: steps between lines of metrics.jsonl.
+        checkpoint_every: steps between writes of last.pt.
+        lambda_target: weight of the target losses against the source losses.
+        optim: the optimiser.
+        teacher: the mean teacher.
+        pseudo: pseudo boxes.
+        target: what is learnt from them.
+        augment: the strong view.
+        sampling: anchors and proposals an image that learn.
+    """
+
+    seed: int = 0
+    workers: int = 1
+    log_every: int = 20
+    checkpoint_every: int = 200
+    lambda_target: float = 1.0
+    optim: OptimConfig = field(default_factory=lambda: OptimConfig(anchor_lr=1e-3))
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
+    pseudo: PseudoRule = field(default_factory=PseudoRule)
+    target: TargetRule = field(default_factory=TargetRule)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __post_init__(self) -> None:
+        require("lambda_target", self.lambda_target, 0)
+        _check_loop(self.workers, self.log_every, self.checkpoint_every)
+
+
+def _check_loop(workers: int, log_every: int, checkpoint_every: int) -> None:
+    require("workers", workers, 0, 64)
+    require("log_every", log_every, 1)
+    require("checkpoint_every", checkpoint_every, 1)

@@ -1,0 +1,155 @@
+"""Stage 1: supervised training on labelled source images (also the oracle, given target labels)."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+from torch import Tensor
+
+from ptedge.checkpoint import Checkpoint, Lineage
+from ptedge.data import open_dataset
+from ptedge.data.dataset import Dataset
+from ptedge.data.locate import require_images
+from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.weights import load_imagenet
+from ptedge.errors import InputError
+
+from .config import TrainConfig
+from .data import Batch, SourceViews, StepBatches, collate_source, step_generator
+from .optim import build_optimizer
+from .run_folder import RunFolder, state_of
+from .source_loss import Targets, source_losses
+from .trainer import LoopResult, prepare_torch, run_loop
+from .validate import validate
+
+SOURCE_STREAM, SAMPLE_STREAM = 0, 10
+
+
+def pretrain(
+    source: Path, out: Path, config: TrainConfig, *, resume: bool = False, val: Path | None = None
+) -> LoopResult:
+    """Train a detector on labelled images.
+
+    Args:
+        source: DATA.
+        out: RUN folder.
+        config: settings; on resume those of the run.
+        resume: continue ``out``.
+        val: DATA to report on at the end; it influences nothing.
+
+    Raises:
+        PtedgeError: see the error tree.
+    """
+    started = time.perf_counter()
+    dataset = open_trainable(source)
+    if val is not None:
+        open_dataset(val, class_names=dataset.class_names)  # refuse a bad --val now rather than after hours
+    folder = RunFolder(out, resume=resume)
+    device = prepare_torch(config.seed)
+    model = ProbabilisticFasterRCNN(config.model, len(dataset.class_names))
+    state = folder.load_state() if resume else None
+    if state is None:
+        report = load_imagenet(model.backbone, config.model.backbone, config.model.weights)
+        click.echo(f"backbone {config.model.backbone}: {report}", err=True)
+    model.to(device=device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    optimizer = build_optimizer(model, config.optim)
+    first_step = 0
+    if state is not None:
+        model.load_state_dict(state["student"])
+        optimizer.load_state_dict(state["optimizer"])
+        first_step = int(state["step"])
+    folder.write_config(config)
+    folder.start_metrics(first_step)
+    click.echo(describe(dataset), err=True)
+
+    views = SourceViews(dataset, config.model.input_size, config.augment if config.view == "strong" else None)
+    stream = StepBatches(
+        len(dataset),
+        views,
+        collate_source,
+        batch_size=config.optim.batch,
+        steps=config.optim.steps,
+        seed=config.seed,
+        stream=SOURCE_STREAM,
+        first_step=first_step,
+    ).loader(config.workers)
+
+    def losses_of(step: int, batches: list[Batch]) -> tuple[dict[str, Tensor], dict[str, float]]:
+        images, targets = to_device(batches[0], device)
+        generator = step_generator(config.seed, SAMPLE_STREAM, step)
+        return source_losses(model, images, targets, config.sampling, generator), {}
+
+    def make_checkpoint(step: int) -> Checkpoint:
+        lineage = Lineage(kind="source", role="student", step=step, data=(str(source),))
+        return Checkpoint(config.model, dataset.class_names, state_of(model), lineage)
+
+    result = run_loop(
+        "train",
+        folder,
+        model,
+        optimizer,
+        config.optim,
+        [stream],
+        losses_of,
+        first_step=first_step,
+        log_every=config.log_every,
+        checkpoint_every=config.checkpoint_every,
+        after_step=lambda: None,
+        make_checkpoint=make_checkpoint,
+        extra_state=lambda: {"command": "train"},
+    )
+    summary: dict[str, Any] = {
+        "command": "train",
+        "kind": "source",
+        "steps": result.step,
+        "interrupted": result.interrupted,
+        "images": len(dataset),
+        "boxes": dataset.num_boxes,
+        "classes": list(dataset.class_names),
+        "skipped_images": result.skipped,
+        "seconds": round(time.perf_counter() - started, 1),
+        "last": result.last,
+    }
+    if val is not None and not result.interrupted:
+        summary["val"] = validate(folder.model, val)
+    folder.write_summary(summary)
+    return result
+
+
+def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Dataset:
+    """Open labelled data for training; some box must be there.
+
+    Raises:
+        InputError: no images, missing image files, or no boxes at all.
+        ClassMismatchError: other classes than ``class_names``.
+    """
+    dataset = open_dataset(path, class_names=class_names)
+    require_images(dataset)
+    if dataset.num_boxes == 0:
+        raise InputError(f"{path} has {len(dataset)} images but no box to learn from. Give labelled data")
+    return dataset
+
+
+def describe(dataset: Dataset) -> str:
+    """One line about a data set, dropped boxes included."""
+    empty = sum(1 for s in dataset.samples if not len(s.boxes))
+    text = f"{dataset.root}: {len(dataset)} images ({empty} without objects), {dataset.num_boxes} boxes of "
+    text += ", ".join(dataset.class_names)
+    if dataset.dropped:
+        text += "; left out: " + ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items())
+    return text
+
+
+def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, list[Targets]]:
+    """Images (float, channels last) and labels of a batch on the model's device."""
+    targets = [Targets(t.boxes.to(device), t.labels.to(device), t.ignore.to(device)) for t in batch.targets]
+    return image_tensor(batch.images, device), targets
+
+
+def image_tensor(images: Tensor, device: torch.device) -> Tensor:
+    """uint8 images as float 0..255 on the device, in the memory layout in which convolutions run fastest."""
+    return images.to(device=device, dtype=torch.float32).contiguous(memory_format=torch.channels_last)

@@ -1,0 +1,113 @@
+"""What the user sees during a run: a bar with the losses on a terminal, plain lines elsewhere; and a polite Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType, TracebackType
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def _short(name: str) -> str:
+    return name.replace("target_", "t-").removesuffix("_cls").replace("_", " ")
+
+
+class TrainingProgress:
+    """A progress bar on stderr.
+
+    Args:
+        name: what runs.
+        steps: in all.
+        first_step: already done.
+    """
+
+    def __init__(self, name: str, steps: int, first_step: int) -> None:
+        self.console = Console(stderr=True, soft_wrap=True)
+        self.steps = steps
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[text]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self.task = self.bar.add_task(name, total=steps, completed=first_step, text="")
+
+    def __enter__(self) -> TrainingProgress:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def step(self, done: int) -> None:
+        """Move the bar."""
+        self.bar.update(self.task, completed=done)
+
+    def log(self, done: int, values: dict[str, float], extra: str = "") -> None:
+        """Show losses."""
+        parts = [f"{_short(name)} {value:.3f}" for name, value in values.items() if name.endswith(("_cls", "_box"))]
+        text = f"loss {values['loss']:.3f} ({', '.join(parts)}) {extra}".rstrip()
+        self.bar.update(self.task, completed=done, text=text)
+        if not self.console.is_terminal:
+            click.echo(f"step {done}/{self.steps}  {text}", err=True)
+
+
+@contextlib.contextmanager
+def stop_request(signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop after the current step; a second one aborts.
+
+    Yields:
+        A function that says whether to stop.
+    """
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("\nstopping after this step; files are written. Once more to abort.", file=sys.stderr)
+
+    try:
+        old = {number: signal.signal(number, handle) for number in signals}
+    except ValueError:  # not the main thread: signals stay the caller's affair
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+class Stopwatch:
+    """Seconds spent waiting for data and seconds in all, since the last reading."""
+
+    def __init__(self) -> None:
+        self.begin = time.perf_counter()
+        self.waited = 0.0
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time inside as waiting."""
+        start = time.perf_counter()
+        yield
+        self.waited += time.perf_counter() - start
+
+    def read(self, steps: int) -> dict[str, float]:
+        """Seconds a step and share of time waited for data; starts anew."""
+        total = max(time.perf_counter() - self.begin, 1e-9)
+        values = {"step_seconds": round(total / max(steps, 1), 4), "data_wait": round(self.waited / total, 4)}
+        self.begin, self.waited = time.perf_counter(), 0.0
+        return values
