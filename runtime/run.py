@@ -79,8 +79,8 @@ def run_bundle(bundle: Path, spec: str, options: RunOptions) -> tuple[dict[str, 
     predictor = BundlePredictor(bundle, options.backend, options.threads)
     try:
         _log(f"{without_password(spec)}: {source.kind}, on {predictor.runner.backend} ({predictor.runner.reason})")
+        collector = _open_collector(options, predictor)  # it may refuse its folder, so before results are overwritten
         sinks = [_open_sink(name, out, source, predictor) for name in save] if out is not None else []
-        collector = _open_collector(options, predictor)
         if collector is not None:
             sinks.append(collector)
         with stop_on_signals() as stop:
