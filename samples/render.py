@@ -191,7 +191,7 @@ class Canvas:
 
     def _to_fixed(self, seen: Array) -> NDArray[np.int32]:
         """Camera points [V, 3] as fixed-point pixels [V, 2] of the fine buffer; meaningless where z < NEAR."""
-        seen = np.where(seen[:, 2:] < NEAR, NEAR, seen)
+        seen = np.column_stack([seen[:, :2], np.maximum(seen[:, 2], NEAR)])
         # cv2 puts integer coordinates on pixel centres
         pixels = np.clip(self._fine.to_pixels(seen) - 0.5, -FAR_OUTSIDE, FAR_OUTSIDE)
         return np.rint(pixels * (1 << SUBPIXEL_BITS)).astype(np.int32)
