@@ -46,8 +46,12 @@ def draw_detections(image: NDArray[np.uint8], detections: Detections, class_name
     size = min(image.shape[:2])
     line = max(1, round(size / 300))
     order = np.argsort(detections.scores, kind="stable")  # the best last, so on top
+    paint, mask = out.copy(), np.zeros(image.shape[:2], bool)
     for i in order:
-        _draw_bands(out, detections.boxes[i], detections.sigma[i], _color(int(detections.labels[i])))
+        _paint_bands(paint, mask, detections.boxes[i], detections.sigma[i], _color(int(detections.labels[i])))
+    # blended once, however many bands overlap, so that the image stays visible below
+    blended = cv2.addWeighted(out, 1 - BAND_OPACITY, paint, BAND_OPACITY, 0)
+    np.copyto(out, blended, where=mask[:, :, None])
     for i in order:
         x1, y1, x2, y2 = (round(float(v)) for v in detections.boxes[i])
         cv2.rectangle(out, (x1, y1), (x2, y2), _color(int(detections.labels[i])), line, cv2.LINE_AA)
@@ -61,31 +65,27 @@ def _color(label: int) -> tuple[int, int, int]:
     return COLORS[label % len(COLORS)]
 
 
-def _draw_bands(
-    image: NDArray[np.uint8], box: NDArray[np.float32], sigma: NDArray[np.float32], color: tuple[int, int, int]
+def _paint_bands(
+    paint: NDArray[np.uint8],
+    mask: NDArray[np.bool_],
+    box: NDArray[np.float32],
+    sigma: NDArray[np.float32],
+    color: tuple[int, int, int],
 ) -> None:
-    """Blend the four bands of one box into the image, each pixel once, so that corners are no darker."""
-    height, width = image.shape[:2]
+    """Fill the bands of the four sides in ``paint`` and mark them in ``mask``; inside they end at the box's middle."""
     x1, y1, x2, y2 = (float(v) for v in box)
-    s1, t1, s2, t2 = (BAND_SIGMAS * float(v) for v in sigma)
+    left, top, right, bottom = (BAND_SIGMAS * float(v) for v in sigma)
+    middle_x, middle_y = (x1 + x2) / 2, (y1 + y2) / 2
     bands = (  # x from, y from, x to, y to
-        (x1 - s1, y1, x1 + s1, y2),
-        (x1, y1 - t1, x2, y1 + t1),
-        (x2 - s2, y1, x2 + s2, y2),
-        (x1, y2 - t2, x2, y2 + t2),
+        (x1 - left, y1, min(x1 + left, middle_x), y2),
+        (x1, y1 - top, x2, min(y1 + top, middle_y)),
+        (max(x2 - right, middle_x), y1, x2 + right, y2),
+        (x1, max(y2 - bottom, middle_y), x2, y2 + bottom),
     )
-    left, top = max(0, int(x1 - s1)), max(0, int(y1 - t1))
-    right, bottom = min(width, int(x2 + s2) + 2), min(height, int(y2 + t2) + 2)
-    if right <= left or bottom <= top:
-        return
-    mask = np.zeros((bottom - top, right - left), np.uint8)
     for xa, ya, xb, yb in bands:
-        rows = slice(max(0, round(ya) - top), max(0, round(yb) - top + 1))
-        columns = slice(max(0, round(xa) - left), max(0, round(xb) - left + 1))
-        mask[rows, columns] = 1
-    region = image[top:bottom, left:right]
-    blended = cv2.addWeighted(region, 1 - BAND_OPACITY, np.full_like(region, color), BAND_OPACITY, 0)
-    np.copyto(region, blended, where=mask[:, :, None].astype(bool))
+        area = slice(max(0, round(ya)), max(0, round(yb) + 1)), slice(max(0, round(xa)), max(0, round(xb) + 1))
+        paint[area] = color
+        mask[area] = True
 
 
 def _draw_label(

@@ -63,6 +63,9 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
 @THREADS
 @click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave out detections scored lower.")
 @click.option(
+    "--draw-score", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="The same, in pictures."
+)
+@click.option(
     "--collect-random", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="Share kept by chance."
 )
 @click.option(
@@ -98,6 +101,7 @@ def run(
     backend: str,
     threads: int | None,
     min_score: float,
+    draw_score: float,
     collect_random: float,
     collect_quantile: float,
     collect_interval: int,
@@ -130,7 +134,7 @@ def run(
         max_bytes=collect_bytes,
         seed=seed,
     )
-    options = RunOptions(out, save, collect, realtime, limit, backend, threads, min_score, policy)
+    options = RunOptions(out, save, collect, realtime, limit, backend, threads, min_score, draw_score, policy)
     report, status = run_bundle(bundle, frames, options)
     if as_json:
         click.echo(json.dumps(report, ensure_ascii=False))

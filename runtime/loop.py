@@ -105,6 +105,7 @@ def run_loop(
     realtime: bool = False,
     pace: bool = False,
     min_score: float = 0.0,
+    draw_score: float = 0.0,
     progress: Callable[[Counters], None] | None = None,
 ) -> Counters:
     """Detect on all frames.
@@ -117,6 +118,7 @@ def run_loop(
         realtime: drop frames that the model is too slow for.
         pace: deliver frames at their own times, as a camera would (for a video in realtime).
         min_score: detections below are left out.
+        draw_score: detections below are left out of pictures.
         progress: called after each frame.
 
     Returns:
@@ -142,7 +144,7 @@ def run_loop(
             found = predictor.detect_batch([frame.image for frame in group])
             for frame, detections in zip(group, found, strict=True):
                 kept = detections.select(detections.scores >= min_score)
-                if not results.put(Result(frame, kept, predictor.class_names)):
+                if not results.put(Result(frame, kept, predictor.class_names, draw_score)):
                     break
                 counters.frames += 1
                 counters.detections += len(kept)

@@ -39,6 +39,7 @@ class RunOptions:
         backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``.
         threads: CPU threads of the model.
         min_score: detections below are left out.
+        draw_score: detections below are left out of pictures.
         policy: what to collect.
     """
 
@@ -50,6 +51,7 @@ class RunOptions:
     backend: str = "auto"
     threads: int | None = None
     min_score: float = 0.0
+    draw_score: float = 0.3
     policy: Policy = field(default_factory=Policy)
 
 
@@ -92,6 +94,7 @@ def run_bundle(bundle: Path, spec: str, options: RunOptions) -> tuple[dict[str, 
                 realtime=realtime,
                 pace=realtime and source.kind == "video",
                 min_score=options.min_score,
+                draw_score=options.draw_score,
                 progress=_Progress(source.count) if sys.stderr.isatty() else None,
             )
     finally:

@@ -38,16 +38,19 @@ class Result:
         frame: as read.
         detections: in pixels of the frame.
         class_names: names by label.
+        draw_score: detections below it are not drawn.
     """
 
     frame: Frame
     detections: Detections
     class_names: Sequence[str]
+    draw_score: float = 0.0
 
     @cached_property
     def annotated(self) -> NDArray[np.uint8]:
         """The frame with its detections drawn, [H, W, 3] uint8 RGB; drawn once for all sinks that show it."""
-        return draw_detections(self.frame.image, self.detections, self.class_names)
+        shown = self.detections.select(self.detections.scores >= self.draw_score)
+        return draw_detections(self.frame.image, shown, self.class_names)
 
     def line(self) -> dict[str, Any]:
         """What a line of ``detections.jsonl`` says."""

@@ -53,3 +53,19 @@ def test_draw_detections__box_at_the_border_keeps_its_label_inside(box: list[flo
     out = draw_detections(image, one(box, sigma, label=1), ["car", "person"])
     plate = (out == COLORS[1]).all(axis=2)
     assert plate.sum() > 200  # the whole plate of "person 0.90", text cut out
+
+
+def test_draw_detections__image_stays_visible_below_many_wide_bands() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (96, 160, 3), np.uint8)
+    box, sigma = [20.0, 20.0, 140.0, 80.0], [60.0, 60.0, 60.0, 60.0]
+    many = Detections(
+        np.array([box] * 30, np.float32),
+        np.full(30, 0.5, np.float32),
+        np.zeros(30, np.int64),
+        np.array([sigma] * 30, np.float32),
+        np.zeros(30, np.float32),
+    )
+    out = draw_detections(image, many, ["car"])
+    # blended once: 0.6 of the image remains
+    expected = 0.6 * image[50, 100] + 0.4 * np.array(COLORS[0])
+    assert np.abs(out[50, 100] - expected).max() <= 1

@@ -103,6 +103,12 @@ def test_images__named_by_number_and_file(tmp_path: Path) -> None:
     assert image_name(result(2).frame) == "000002.jpg"
 
 
+def test_annotated__leaves_out_low_scores() -> None:
+    frame = result().frame
+    np.testing.assert_array_equal(Result(frame, FOUND, NAMES, draw_score=0.95).annotated, frame.image)
+    assert (Result(frame, FOUND, NAMES, draw_score=0.9).annotated != frame.image).any()
+
+
 @pytest.mark.parametrize("kind", [JsonlSink, CsvSink, ImagesSink])
 def test_sinks__place_that_cannot_be_written(tmp_path: Path, kind: type) -> None:
     (tmp_path / "file").write_text("")
