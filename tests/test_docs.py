@@ -35,7 +35,7 @@ def test_links__lead_to_files(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands__in_the_pages_exist_with_their_options(page: Path) -> None:
     wrong = []
-    for line in re.findall(r"^\s*(?:\$ )?ptedge (.+)$", page.read_text("utf-8"), re.MULTILINE):
+    for line in re.findall(r"^(?:\$ )?ptedge (.+)$", page.read_text("utf-8"), re.MULTILINE):
         words = line.partition("  #")[0].split()
         if words[0] not in COMMANDS:
             continue  # prose or drawing
