@@ -52,31 +52,35 @@ class PartBuilder:
 
     inside: tuple[float, float, float]
     ground: bool = False
-    _polygons: list[Array] = field(default_factory=list)
+    _vertices: list[Array] = field(default_factory=list)
+    _layout: list[tuple[int, int, int]] = field(default_factory=list)
     _colour: list[Colour] = field(default_factory=list)
     _emission: list[Colour] = field(default_factory=list)
-    _inside: list[tuple[float, float, float]] = field(default_factory=list)
+    _end: int = 0
 
     def face(self, polygons: Array, colour: Colour, emission: Colour = (0.0, 0.0, 0.0)) -> None:
         """Add a face: polygons [P, K, 3] (or one, [K, 3]) in one plane, convex each."""
-        polygons = np.asarray(polygons, dtype=np.float64)
-        self._polygons.append(polygons if polygons.ndim == 3 else polygons[None])
-        self._colour.append(colour)
-        self._emission.append(emission)
-        self._inside.append(self.inside)
+        count = len(polygons) if polygons.ndim == 3 else 1
+        self._add(polygons, [(count, polygons.shape[-2])], colour, emission)
+
+    def sides(self, polygons: Array, colour: Colour, emission: Colour = (0.0, 0.0, 0.0)) -> None:
+        """Add faces alike: convex polygons [F, K, 3], each in its own plane."""
+        self._add(polygons, [(1, polygons.shape[1])] * len(polygons), colour, emission)
+
+    def _add(self, polygons: Array, faces: list[tuple[int, int]], colour: Colour, emission: Colour) -> None:
+        self._vertices.append(polygons.reshape(-1, 3))
+        for count, corners in faces:
+            self._layout.append((self._end, count, corners))
+            self._end += count * corners
+        self._colour += [colour] * len(faces)
+        self._emission += [emission] * len(faces)
 
     def build(self) -> Part:
         """The finished part."""
-        layout: list[tuple[int, int, int]] = []
-        start = 0
-        for polygons in self._polygons:
-            layout.append((start, polygons.shape[0], polygons.shape[1]))
-            start += polygons.shape[0] * polygons.shape[1]
-        vertices = np.concatenate([polygons.reshape(-1, 3) for polygons in self._polygons])
         return Part(
-            vertices=vertices,
-            layout=tuple(layout),
-            inside=np.array(self._inside),
+            vertices=np.concatenate(self._vertices),
+            layout=tuple(self._layout),
+            inside=np.tile(np.array(self.inside, dtype=np.float64), (len(self._layout), 1)),
             colour=np.array(self._colour),
             emission=np.array(self._emission),
             ground=self.ground,
@@ -212,7 +216,9 @@ class Canvas:
 
     def depth(self) -> NDArray[np.float32]:
         """[H, W] distance along the optical axis in metres; :data:`SKY_DEPTH` where there is no surface."""
-        planes = np.take(np.concatenate(self._plane).astype(np.float32), self.face_numbers, axis=0)  # [H, W, 3]
+        planes = np.take(
+            np.concatenate(self._plane).astype(np.float32), self.face_numbers, axis=0, mode="clip"
+        )  # [H, W, 3]
         rays = self.camera.rays(0.5 / OVERSAMPLING)  # where the fine pixel that was sampled has its centre
         inverse = (planes * rays).sum(axis=2)
         depth: NDArray[np.float32] = np.clip(1 / np.clip(inverse, 1 / SKY_DEPTH, None), NEAR, SKY_DEPTH)
@@ -256,10 +262,12 @@ class Canvas:
         table = np.concatenate([lit, dark]).astype(np.float32)  # second half: in shadow
         numbers = self._faces.astype(np.int32) + self._shadow * np.int32(len(lit))
         size = (self.camera.width, self.camera.height)
-        reflected = cv2.resize(np.take(table, numbers, axis=0), size, interpolation=cv2.INTER_AREA).astype(np.float32)
+        reflected = cv2.resize(np.take(table, numbers, axis=0, mode="clip"), size, interpolation=cv2.INTER_AREA).astype(
+            np.float32
+        )
         if lights == 0:
             return reflected, np.zeros_like(reflected)
-        glow = np.take(emitted.astype(np.float32), self._faces, axis=0)
+        glow = np.take(emitted.astype(np.float32), self._faces, axis=0, mode="clip")
         return reflected, cv2.resize(glow, size, interpolation=cv2.INTER_AREA).astype(np.float32)
 
 

@@ -50,11 +50,11 @@ def circle(radius: float, y: float, corners: int = 8, x: float = 0.0, z: float =
 
 def solid(rings: list[Array], colour: Colour, top: Colour | None = None, emission: Colour = (0, 0, 0)) -> PartBuilder:
     """A convex solid of level rings from the bottom up, closed on top."""
-    builder = PartBuilder(tuple(np.concatenate(rings).mean(axis=0).tolist()))
     levels = np.array(rings)  # [R, K, 3]
+    builder = PartBuilder(tuple(levels.mean(axis=(0, 1)).tolist()))
     after = levels[:, np.arange(1, levels.shape[1] + 1) % levels.shape[1]]
-    for side in np.stack([levels[:-1], after[:-1], after[1:], levels[1:]], axis=2).reshape(-1, 4, 3):
-        builder.face(side, colour, emission)
+    sides = np.stack([levels[:-1], after[:-1], after[1:], levels[1:]], axis=2)  # [R - 1, K, 4, 3]
+    builder.sides(sides.reshape(-1, 4, 3), colour, emission)
     builder.face(rings[-1], top or colour, emission)
     return builder
 
