@@ -20,31 +20,29 @@ from .world import CLASS_NAMES, CLUTTER, Street, Thing, draw_street
 
 __all__ = ["CLASS_NAMES", "DOMAINS", "Domain", "Scene", "render_scene", "render_street", "usual_camera"]
 
-MIN_VISIBILITY = 0.35  # of the silhouette
-MIN_HEIGHT = 12.0  # pixels at 192 pixels image height
-MIN_PIXELS = 24  # at 320 x 192
-MIN_TRANSMISSION = 0.08  # of an object's contrast through fog
+MIN_VISIBILITY = 0.45  # of the silhouette
+MIN_HEIGHT = 16.0  # pixels at 192 pixels image height: one cell of a detector's feature map
+MIN_PIXELS = 60  # at 320 x 192
+MIN_TRANSMISSION = 0.1  # of an object's contrast through fog
 
-_CLEAR = Domain("clear")
-_FOG = Domain("fog", beta=0.055)
-_DUSK = Domain("dusk", dusk=0.85, noise=5.0, blur=0.5)
 _CAMERA = Domain(
     "camera",
     focal=0.72,
     height=1.35,
-    blur=0.9,
-    noise=9.0,
-    gain=(1.08, 0.92, 0.72),
-    contrast=0.75,
-    gamma=1.35,
+    blur=1.1,
+    noise=13.0,
+    gain=(1.08, 0.88, 0.62),
+    contrast=0.65,
+    gamma=1.4,
     vignette=0.5,
 )
+# strong enough that a detector that knows only clear scenes loses much of its precision
 DOMAINS: dict[str, Domain] = {
-    "clear": _CLEAR,
-    "fog": _FOG,
-    "dusk": _DUSK,
+    "clear": Domain("clear"),
+    "fog": Domain("fog", beta=0.095, noise=3.0),
+    "dusk": Domain("dusk", dusk=1.0, noise=7.0, blur=0.6),
     "camera": _CAMERA,
-    "fog_camera": replace(_CAMERA, name="fog_camera", beta=0.04),
+    "fog_camera": replace(_CAMERA, name="fog_camera", beta=0.06),
 }
 
 

@@ -80,7 +80,7 @@ def add_fog(
 
 def dusk_light(ambient: Array, sun: Array, dusk: float) -> tuple[Array, Array]:
     """Dim and tint the day's light: the sun goes first, and what is left is bluish."""
-    left = np.array([0.26, 0.27, 0.38])
+    left = np.array([0.20, 0.21, 0.31])
     return ambient * ((1 - dusk) + dusk * left), sun * (1 - dusk) ** 2
 
 

@@ -80,7 +80,7 @@ class Street:
     texture_seed: int
 
 
-def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 50.0) -> Street:
+def draw_street(rng: np.random.Generator, moving: bool = False, length: float = 42.0) -> Street:
     """Draw a street at random.
 
     Args:
@@ -160,11 +160,11 @@ def _traffic(
                 heading = jitter if forward else np.pi + jitter
                 offset = rng.uniform(-0.3, 0.3)
                 placed.put(_vehicle(rng, x + offset, z, heading, 0.25, speed))
-                z += rng.uniform(9, 30)
+                z += rng.uniform(12, 32)
         if layout.parking > 1:
             x, z = side * (layout.kerb - 1.2), rng.uniform(2, 8)
             while z < length * 0.75:
-                if not layout.in_crossing(z + 2, 4) and rng.random() < 0.6:
+                if not layout.in_crossing(z + 2, 4) and rng.random() < 0.45:
                     heading = rng.normal(0, 0.04) + (np.pi if rng.random() < (0.15 if side > 0 else 0.85) else 0)
                     placed.put(_vehicle(rng, x, z, heading, 0.12, lights=rng.random() < 0.2))
                 z += rng.uniform(6.0, 11)
@@ -180,19 +180,19 @@ def _traffic(
 def _people(rng: np.random.Generator, layout: Layout, placed: _Placer, moving: bool, length: float) -> None:
     """Walkers on the pavements, alone or in groups, and some on the road."""
     for side in (1, -1):
-        for _ in range(rng.poisson(3.0 * length / 60)):
-            z = rng.uniform(5, length * 0.7)
+        for _ in range(rng.poisson(2.6 * length / 42)):
+            z = rng.uniform(5, max(26, length * 0.7) if moving else 24)
             along = rng.random() < 0.8 or moving
             way = 0.0 if rng.random() < 0.5 else np.pi
             heading = (
                 way + (rng.normal(0, 0.05) if moving else rng.normal(0, 0.3)) if along else rng.uniform(0, 2 * np.pi)
             )
-            for _ in range(1 + int(rng.random() < 0.3) + int(rng.random() < 0.1)):
+            for _ in range(1 + int(rng.random() < 0.25)):
                 x = side * (layout.kerb + rng.uniform(0.5, max(0.8, layout.pavement - 0.3)))
-                _walker(rng, placed, x, z + rng.uniform(-0.9, 0.9), heading, rng.uniform(0.9, 1.6) if moving else 0.0)
+                _walker(rng, placed, x, z + rng.uniform(-1.5, 1.5), heading, rng.uniform(0.9, 1.6) if moving else 0.0)
     if not moving:
         for _ in range(rng.poisson(1.2)):
-            x, z = rng.uniform(-layout.kerb, layout.kerb), rng.uniform(7, 32)
+            x, z = rng.uniform(-layout.kerb, layout.kerb), rng.uniform(7, 24)
             _walker(rng, placed, x, z, rng.choice([-1, 1]) * np.pi / 2 + rng.normal(0, 0.3), 0.0)
 
 

@@ -132,7 +132,7 @@ def test_render_street__far_and_hidden_objects_are_marked() -> None:
     rng = np.random.default_rng(2)
     small = Thing(pedestrian(rng, 0.0), 0.0, 80.0, 0.0, PEDESTRIAN)
     scene = render_street(empty_street(small), camera(), IDEAL)
-    assert scene.boxes[0][3] - scene.boxes[0][1] < 12
+    assert scene.boxes[0][3] - scene.boxes[0][1] < 16
     assert scene.ignore.tolist() == [True]
     near = Thing(small.shape, 0.0, 20.0, 0.0, PEDESTRIAN)
     assert render_street(empty_street(near), camera(), IDEAL).ignore.tolist() == [False]
