@@ -1,0 +1,62 @@
+"""The commands export and verify."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ptedge.cli import cli
+from ptedge.errors import ArtifactError, InputError
+
+
+def test_export__writes_a_bundle(checkpoint: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--size", "64x80"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "input 1 x 64x80" in result.stderr
+    assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["manifest.json", "model.onnx"]
+
+
+@pytest.mark.parametrize("size", ["64", "64x", "ax80", "64x80x3"])
+def test_export__a_size_that_is_none_is_a_usage_error(checkpoint: Path, tmp_path: Path, size: str) -> None:
+    result = CliRunner().invoke(cli, ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--size", size])
+    assert result.exit_code == 2
+    assert "height x width" in result.stderr
+
+
+def test_export__a_size_off_the_grid(checkpoint: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--size", "100x128"])
+    assert isinstance(result.exception, InputError)
+    assert "--size 96x128" in str(result.exception)
+
+
+def test_export__calibrate_without_int8(checkpoint: Path, tmp_path: Path) -> None:
+    arguments = ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--calibrate", "frames"]
+    assert isinstance(CliRunner().invoke(cli, arguments).exception, InputError)
+
+
+def test_verify__json_is_one_document(bundle: Path, tmp_path: Path) -> None:
+    shutil.copytree(bundle, tmp_path / "bundle")
+    result = CliRunner().invoke(cli, ["verify", str(tmp_path / "bundle"), "--json"])
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["passed"] is True
+    assert document["against"] is None
+    assert "--against CHECKPOINT" in result.stderr
+
+
+def test_verify__failure_shows_the_table_and_one_sentence(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ptedge.export import verify as module
+
+    checks = [module.Check("files", True, "match"), module.Check("promises", False, "black: a label has no class")]
+    monkeypatch.setattr(module, "verify_bundle", lambda *_: (checks, None))
+    result = CliRunner().invoke(cli, ["verify", str(bundle)])
+    assert result.stdout.splitlines() == ["ok    files     match", "FAIL  promises  black: a label has no class"]
+    assert isinstance(result.exception, ArtifactError)
+    assert "fails 1 of 2 checks, first: promises (black: a label has no class)" in str(result.exception)

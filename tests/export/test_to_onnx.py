@@ -1,0 +1,107 @@
+"""What an exported bundle holds, and what export refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from ptedge.bundle import METADATA_KEY, MODEL_NAME, open_bundle
+from ptedge.errors import ArtifactError, InputError, OutputError
+from ptedge.export.to_onnx import FORBIDDEN, check_graph, check_size, export_checkpoint
+from ptedge.files import sha256_file
+from ptedge.runner import BundlePredictor, Runner
+
+
+def test_export_checkpoint__graph_is_flat_and_static(bundle: Path) -> None:
+    proto = onnx.load(bundle / MODEL_NAME)
+    operators = {node.op_type for node in proto.graph.node}
+    assert not operators & (FORBIDDEN | {"BatchNormalization", "Shape", "Constant"})
+    assert not any(attribute.graphs or attribute.HasField("g") for n in proto.graph.node for attribute in n.attribute)
+    assert [(o.domain, o.version) for o in proto.opset_import] == [("", 17)]
+    assert not any(o.type.tensor_type.elem_type == onnx.TensorProto.INT64 for o in proto.graph.output)
+
+
+def test_export_checkpoint__manifest_tells_where_it_came_from(bundle: Path, checkpoint: Path) -> None:
+    opened = open_bundle(bundle)
+    manifest = opened.manifest
+    assert manifest.class_names == ("car", "bus")
+    assert manifest.input_size == (96, 128)
+    assert len(manifest.anchors) == 9
+    assert manifest.anchors[1] == pytest.approx((16, 16))
+    assert manifest.lineage.checkpoint == sha256_file(checkpoint)
+    assert (manifest.lineage.source, manifest.lineage.role) == ("adapted", "teacher")
+    assert manifest.lineage.parents == ("second", "first")
+    assert set(manifest.tools) >= {"ptedge", "torch", "onnx"}
+    assert manifest.score_rule == "class"
+    assert METADATA_KEY in {entry.key for entry in onnx.load(bundle / MODEL_NAME).metadata_props}
+
+
+def test_export_checkpoint__a_device_can_run_it(bundle: Path) -> None:
+    predictor = BundlePredictor(bundle, backend="cpu", threads=1)
+    noise = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
+    found = predictor.detect(noise)
+    assert len(found) > 0
+    assert (found.sigma > 0).all()
+    assert predictor.unconverged == 0
+
+
+def test_export_checkpoint__batch_and_size(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
+    export_checkpoint(checkpoint, tmp_path / "b", input_size=(64, 80), batch=2)
+    images = np.random.default_rng(0).integers(0, 256, (2, 3, 64, 80), dtype=np.uint8)
+    with Runner(tmp_path / "b" / MODEL_NAME, "cpu", threads=1) as runner:
+        one = runner.infer({"images": images})
+        swapped = runner.infer({"images": images[::-1].copy()})
+    assert one["boxes"].shape == (2, 30, 4)
+    for name in one:
+        np.testing.assert_allclose(one[name], swapped[name][::-1], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_export_checkpoint__other_precisions_are_not_there_yet(
+    checkpoint: Path, tmp_path: Path, precision: str
+) -> None:
+    with pytest.raises(InputError, match=f"precision {precision} is not available yet"):
+        export_checkpoint(checkpoint, tmp_path / "b", precision=precision)
+
+
+@pytest.mark.parametrize(
+    ("size", "near"), [((100, 128), "96x128"), ((384, 647), "384x640"), ((5, 16), "16x16"), ((0, 16), "16x16")]
+)
+def test_check_size__names_the_nearest(size: tuple[int, int], near: str) -> None:
+    with pytest.raises(InputError, match=f"The nearest is --size {near}"):
+        check_size(size)
+
+
+def test_export_checkpoint__a_missing_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        export_checkpoint(tmp_path / "no.pt", tmp_path / "b")
+
+
+def test_export_checkpoint__leaves_a_foreign_folder_alone(checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "holiday").mkdir()
+    (tmp_path / "holiday" / "photo.jpg").touch()
+    with pytest.raises(OutputError, match="something else is there"):
+        export_checkpoint(checkpoint, tmp_path / "holiday")
+    assert (tmp_path / "holiday" / "photo.jpg").exists()
+
+
+def test_check_graph__refuses_a_foreign_operator() -> None:
+    value = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("NonZero", ["images"], ["boxes"])
+    graph = onnx.helper.make_graph(
+        [node],
+        "g",
+        [value("images", onnx.TensorProto.UINT8, [1, 3, 16, 16])],
+        [value("boxes", onnx.TensorProto.INT64, [4, None])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(ArtifactError, match="holds NonZero"):
+        check_graph(model.SerializeToString(), 1, (16, 16), 100)
+
+
+def test_check_graph__refuses_other_outputs(bundle: Path) -> None:
+    with pytest.raises(ArtifactError, match="has inputs and outputs"):
+        check_graph((bundle / MODEL_NAME).read_bytes(), 2, (96, 128), 30)
