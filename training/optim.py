@@ -13,8 +13,8 @@ from ptedge.errors import TrainingError
 from .config import OptimConfig
 
 
-def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torch.optim.SGD:
-    """SGD with the anchors in a group of their own: own learning rate, no weight decay.
+def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torch.optim.Optimizer:
+    """SGD or AdamW with the anchors in a group of their own: own learning rate, no weight decay.
 
     Args:
         model: parameters without gradient (frozen stages) are left out.
@@ -29,6 +29,8 @@ def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torc
         {"params": weights, "lr": config.lr, "weight_decay": config.weight_decay, "name": "weights"},
         {"params": anchors, "lr": config.anchor_lr, "weight_decay": 0.0, "name": "anchors"},
     ]
+    if config.optimizer == "adamw":
+        return torch.optim.AdamW(groups, lr=config.lr, betas=(config.momentum, 0.999))
     return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum)
 
 
