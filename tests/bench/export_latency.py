@@ -19,6 +19,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def to_onnx(module: nn.Module, inputs: tuple[Tensor, ...], names: list[str]) -> 
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(module, inputs, file, dynamo=False, opset_version=17, input_names=names)
-    return file.getvalue()
+    return bytes(file.getvalue())
 
 
 def open_session(model: bytes, threads: int) -> onnxruntime.InferenceSession:
@@ -136,7 +137,7 @@ def main() -> None:
     parser.add_argument("--size", default="240x416")
     parser.add_argument("--classes", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--proposals", default="600,300", help="before,after NMS")
+    parser.add_argument("--proposals", help="before,after NMS, instead of the model's own")
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument(
         "--checkpoint", type=Path, help="trained weights instead of random ones; gives size and classes"
@@ -148,9 +149,10 @@ def main() -> None:
         model = load_checkpoint(options.checkpoint).build()
     else:
         height, width = (int(side) for side in options.size.split("x"))
+        model = ProbabilisticFasterRCNN(ModelConfig(input_size=(height, width)), options.classes).eval()
+    if options.proposals is not None:
         before, after = (int(count) for count in options.proposals.split(","))
-        config = ModelConfig(input_size=(height, width), rpn_test_top_n=(before, after))
-        model = ProbabilisticFasterRCNN(config, options.classes).eval()
+        model.config = replace(model.config, rpn_test_top_n=(before, after))
     size, config = model.config.input_size, model.config
     images = torch.randint(0, 256, (1, 3, *size), dtype=torch.uint8)
     if options.image is not None:
