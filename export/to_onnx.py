@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import io
 import tempfile
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from ptedge import __version__
-from ptedge.bundle import Bundle, Lineage, Manifest, write_bundle
+from ptedge.bundle import Bundle, Manifest, write_bundle
 from ptedge.checkpoint import Checkpoint, load_checkpoint
 from ptedge.detector.config import STRIDE
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -107,12 +108,7 @@ def make_manifest(checkpoint: Checkpoint, checkpoint_hash: str, size: tuple[int,
         score_rule=config.score_rule,
         max_detections=config.max_detections,
         score_threshold=config.score_threshold,
-        lineage=Lineage(
-            source=checkpoint.lineage.kind,
-            role=checkpoint.lineage.role,
-            checkpoint=checkpoint_hash,
-            parents=tuple(reversed(checkpoint.lineage.parents)),  # a checkpoint lists the oldest first
-        ),
+        lineage=dataclasses.replace(checkpoint.lineage, checkpoint=checkpoint_hash),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         tools={
             "ptedge": __version__,

@@ -21,6 +21,7 @@ from ptedge import __version__
 from ptedge.config import from_dict, require, require_one_of, to_dict
 from ptedge.errors import ArtifactError, ConfigError, OutputError
 from ptedge.files import atomic_write, sha256_file, write_error, write_json
+from ptedge.lineage import Lineage
 from ptedge.onnx_metadata import add_metadata, read_metadata
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
@@ -28,27 +29,6 @@ SCHEMA = 1
 MANIFEST_NAME = "manifest.json"
 MODEL_NAME = "model.onnx"
 METADATA_KEY = "ptedge"
-
-
-@dataclass(frozen=True)
-class Lineage:
-    """Where the weights came from.
-
-    Attributes:
-        source: how they were trained: ``source``, ``adapted`` or ``source_free``.
-        role: ``teacher`` or ``student``.
-        checkpoint: sha256 of the exported checkpoint.
-        parents: sha256 of the checkpoints that one was trained from, nearest first.
-    """
-
-    source: str = "source"
-    role: str = "teacher"
-    checkpoint: str = ""
-    parents: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        require_one_of("lineage.source", self.source, ("source", "adapted", "source_free"))
-        require_one_of("lineage.role", self.role, ("teacher", "student"))
 
 
 @dataclass(frozen=True)
@@ -91,7 +71,7 @@ class Manifest:
     score_rule: str = "probability"
     max_detections: int = 100
     score_threshold: float = 0.05
-    lineage: Lineage = Lineage()
+    lineage: Lineage = field(default_factory=Lineage)
     created: str = ""
     schema: int = SCHEMA
     tools: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ptedge import __version__
 from ptedge.config import from_dict, to_dict
 from ptedge.detections import Detections
 from ptedge.detector.config import ModelConfig
@@ -22,31 +21,11 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
 from ptedge.errors import ArtifactError, ConfigError, InputError
 from ptedge.files import atomic_write, sha256_file
+from ptedge.lineage import Lineage
 from ptedge.preprocess import Letterbox
 
 FORMAT = "ptedge-checkpoint"
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Lineage:
-    """Where weights come from.
-
-    Attributes:
-        kind: ``source`` (pretrained), ``adapted`` (with source) or ``source_free``.
-        role: ``teacher`` or ``student``.
-        parents: sha256 of the checkpoints before this one, oldest first.
-        step: optimiser steps of the last run.
-        data: what the last run was trained on, by name.
-        ptedge: version that wrote it.
-    """
-
-    kind: str = "source"
-    role: str = "student"
-    parents: tuple[str, ...] = ()
-    step: int = 0
-    data: tuple[str, ...] = ()
-    ptedge: str = __version__
 
 
 @dataclass(frozen=True)

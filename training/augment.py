@@ -5,6 +5,7 @@ Views change only the part that shows the image; the padding stays the channel m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -34,7 +35,8 @@ class AugmentConfig:
         blur: probability of Gaussian blur.
         blur_sigma: (lowest, highest) sigma in input pixels.
         solarize: probability; values of 128 and more are inverted.
-        zoom_out: (lowest, highest) scale; the image shrinks by it and is pasted centred on a mean-filled canvas.
+        zoom_out: (lowest, highest) scale; the image shrinks by it and is pasted centred on a mean-filled canvas. Above
+            1 (labelled images only; target frames stop at 1) its centre is enlarged instead.
 
     Reference:
         method.md section 7.
@@ -108,7 +110,9 @@ def _jitter(x: Tensor, config: AugmentConfig, generator: torch.Generator) -> Ten
     return x
 
 
-def draw_zoom(width: int, height: int, config: AugmentConfig, generator: torch.Generator) -> NDArray[np.float32]:
+def draw_zoom(
+    width: int, height: int, config: AugmentConfig, generator: torch.Generator, highest: float = math.inf
+) -> NDArray[np.float32]:
     """Draw a zoom-out about the centre.
 
     Args:
@@ -116,11 +120,13 @@ def draw_zoom(width: int, height: int, config: AugmentConfig, generator: torch.G
         height: of the image in pixels.
         config: range of the scale.
         generator: CPU generator.
+        highest: scales above are cut off.
 
     Returns:
         [3] (scale, dx, dy): x' = scale x + dx, y' = scale y + dy.
     """
-    scale = _uniform(*config.zoom_out, generator)
+    low, high = config.zoom_out
+    scale = _uniform(min(low, highest), min(high, highest), generator)
     return np.array([scale, (1 - scale) * width / 2, (1 - scale) * height / 2], np.float32)
 
 

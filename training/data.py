@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
+from ptedge.boxes import box_area, clip_boxes
 from ptedge.data.dataset import Dataset
 from ptedge.errors import InputError, TrainingError
 from ptedge.frames import FrameIndex
@@ -25,7 +26,8 @@ from ptedge.preprocess import PIXEL_MEAN, Letterbox
 from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, strong_colour
 from .source_loss import Targets
 
-SMALLEST_BOX = 1.0  # input pixels; a labelled box thinner than this after scaling is an ignore region
+SMALLEST_BOX = 1.0  # input pixels; a labelled box thinner than this after scaling is an ignore region,
+SMALLEST_SHARE = 0.3  # and so is one of which less than this share is left in the picture
 
 
 @dataclass
@@ -149,8 +151,10 @@ class SourceViews:
             content = strong_colour(content, self.augment, generator)
             zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
             content, boxes = apply_zoom(content, zoom), move_boxes(boxes, zoom)
-        small = (boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf) < SMALLEST_BOX if len(boxes) else []
-        ignore = sample.ignore | np.asarray(small, bool)
+        full, boxes = boxes, clip_boxes(boxes, content.shape[1], content.shape[0])
+        small = (boxes[:, 2:] - boxes[:, :2] < SMALLEST_BOX).any(axis=1)
+        cut = box_area(boxes) < SMALLEST_SHARE * box_area(full)
+        ignore = sample.ignore | small | cut
         targets = Targets(
             torch.from_numpy(boxes[~ignore]).reshape(-1, 4),
             torch.from_numpy(sample.labels[~ignore]),
@@ -181,7 +185,7 @@ class TargetViews:
         if float(torch.rand((), generator=generator)) < 0.5:
             content = np.ascontiguousarray(content[:, ::-1])
         strong = strong_colour(content, self.augment, generator)
-        zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
+        zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator, highest=1.0)
         return _pad(content, self.input_size), _pad(apply_zoom(strong, zoom), self.input_size), zoom
 
 

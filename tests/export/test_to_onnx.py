@@ -32,8 +32,8 @@ def test_export_checkpoint__manifest_tells_where_it_came_from(bundle: Path, chec
     assert len(manifest.anchors) == 9
     assert manifest.anchors[1] == pytest.approx((16, 16))
     assert manifest.lineage.checkpoint == sha256_file(checkpoint)
-    assert (manifest.lineage.source, manifest.lineage.role) == ("adapted", "teacher")
-    assert manifest.lineage.parents == ("second", "first")
+    assert (manifest.lineage.kind, manifest.lineage.role) == ("adapted", "teacher")
+    assert manifest.lineage.parents == ("first", "second")
     assert set(manifest.tools) >= {"ptedge", "torch", "onnx"}
     assert manifest.score_rule == "class"
     assert METADATA_KEY in {entry.key for entry in onnx.load(bundle / MODEL_NAME).metadata_props}

@@ -11,10 +11,11 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from ptedge.bundle import Lineage, Manifest, add_metadata, write_bundle
+from ptedge.bundle import Manifest, add_metadata, write_bundle
 from ptedge.cli import cli
 from ptedge.commands.inspect import describe, format_text
 from ptedge.errors import ArtifactError, InputError
+from ptedge.lineage import Lineage
 
 
 def invoke(*arguments: str | Path) -> Result:
@@ -59,12 +60,11 @@ def test_describe__checkpoint(tmp_path: Path) -> None:
 
 def test_describe__checkpoint_as_the_library_writes_it(tmp_path: Path) -> None:
     from ptedge.checkpoint import Checkpoint, save_checkpoint
-    from ptedge.checkpoint import Lineage as CheckpointLineage
     from ptedge.detector.config import ModelConfig
 
     config = ModelConfig(weights="none", input_size=(64, 96))
     state = {"anchors.log_wh": torch.full((1, 2), math.log(48.0))}
-    save_checkpoint(tmp_path / "m.pt", Checkpoint(config, ("car",), state, CheckpointLineage(role="teacher")))
+    save_checkpoint(tmp_path / "m.pt", Checkpoint(config, ("car",), state, Lineage(role="teacher")))
     got = describe(tmp_path / "m.pt")
     assert (got["kind"], got["class_names"], got["input_size"]) == ("checkpoint", ["car"], [64, 96])
     assert got["anchors"] == [[48.0, 48.0]]
@@ -84,7 +84,7 @@ def test_describe__bundle_and_its_files(tmp_path: Path) -> None:
     (folder / "model.orin-10.3-fp16.engine").write_bytes(b"plan")
     got = describe(folder)
     assert (got["kind"], got["class_names"], got["input_size"]) == ("bundle", ["car"], [64, 96])
-    assert got["lineage"]["source"] == "source_free"
+    assert got["lineage"]["kind"] == "source_free"
     assert got["engines"] == ["model.orin-10.3-fp16.engine"]
     model = describe(folder / "model.onnx")
     assert (model["kind"], model["class_names"]) == ("ONNX file of a bundle", ["car"])
