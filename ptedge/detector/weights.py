@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,8 +117,8 @@ def read_state(path: Path) -> State:
 
             return dict(load_file(path))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, OSError, ImportError) as error:
-        raise ArtifactError(f"{path} is not a readable weight file: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # on foreign bytes the unpickler raises whatever it stumbles over
+        raise ArtifactError(f"{path} is not a readable weight file ({type(error).__name__})") from None
     if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
         state = state["state_dict"]
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
