@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ptedge.config import require
 from ptedge.detector.roi_heads import RawDetections
 
 from .losses import box_focal_weight, class_focal_weight, sharpen_classes
@@ -81,6 +82,13 @@ class PseudoRule:
     clamp_focal: bool = False
     score_threshold: float = 0.0
     hard_labels: bool = False
+
+    def __post_init__(self) -> None:
+        require("tau_cls", self.tau_cls, 0, open_low=True)
+        require("tau_box", self.tau_box, 0, open_low=True)
+        require("focal_cls", self.focal_cls, 0)
+        require("focal_box", self.focal_box, 0)
+        require("score_threshold", self.score_threshold, 0, 1)
 
 
 @torch.no_grad()

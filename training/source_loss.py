@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ptedge.config import require
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, encode
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import ROIOutput
@@ -47,6 +48,12 @@ class Sampling:
     rpn_positive: float = 0.5
     roi_count: int = 128
     roi_positive: float = 0.25
+
+    def __post_init__(self) -> None:
+        require("rpn_count", self.rpn_count, 1)
+        require("roi_count", self.roi_count, 1)
+        require("rpn_positive", self.rpn_positive, 0, 1)
+        require("roi_positive", self.roi_positive, 0, 1)
 
 
 def source_losses(

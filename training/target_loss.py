@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ptedge.config import require
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, convert_variance, encode
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
@@ -30,6 +31,9 @@ class TargetRule:
 
     background: bool = False
     box_scale: float = 0.25
+
+    def __post_init__(self) -> None:
+        require("box_scale", self.box_scale, 0)
 
 
 def target_losses(
