@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from ptedge.samples.demo import MARKER, Plan, Row, _draw, _print_table, _start_a
 from ptedge.samples.steps import Steps
 from ptedge.training.config import AdaptConfig, TrainConfig
 
-TINY = Plan(2, 2, 1, 3, 7, 5, 3)
+TINY = Plan(2, 2, 1, 3, 7, 5, 3, every_bundle=True)
 
 
 class Recorder(Steps):
@@ -97,6 +98,14 @@ def test_print_table__a_line_a_model_in_percent(capsys: pytest.CaptureFixture[st
     assert "On 60 labelled target scenes" in out
     assert "45.7" in out
     assert "45.6" in out
+
+
+def test_judge__short_demo_exports_what_goes_to_the_device_only(tmp_path: Path) -> None:
+    _start_afresh(tmp_path)
+    steps = Recorder(tmp_path / "logs", lambda _: None)
+    rows = _Walk(replace(TINY, every_bundle=False), tmp_path, 0, steps).rows()
+    assert [row.name for row in rows if row.bundle] == ["adapted", "second round"]
+    assert sum(words[0] == "export" for words in steps.calls) == 2
 
 
 def test_marker__is_what_a_finished_demo_writes() -> None:
