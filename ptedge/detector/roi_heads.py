@@ -11,6 +11,7 @@ from torchvision.ops import batched_nms, roi_align
 
 from .config import STRIDE
 from .gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, logit_to_variance
+from .rpn import has_area
 
 POOL = 7  # RoIAlign output cells a side
 SAMPLING = 2  # sampling points a cell and side
@@ -158,6 +159,8 @@ def postprocess(
     decoded = decode(output.deltas[row, labels], proposals[row], ROI_WEIGHTS)
     height, width = input_size
     boxes = torch.minimum(decoded.clamp(min=0.0), decoded.new_tensor([width, height, width, height]))
+    inside = has_area(boxes)
+    boxes, decoded, flat, row, labels = boxes[inside], decoded[inside], flat[inside], row[inside], labels[inside]
     keep = batched_nms(boxes, flat, labels, nms_threshold)[:max_detections]
     row, labels = row[keep], labels[keep]
     logits, variances = output.logits[row], output.variances[row, labels]

@@ -76,6 +76,11 @@ class RPNHead(nn.Module):
         return x.permute(0, 2, 3, 1).reshape(x.shape[0], -1, 4)  # [B, h*w*A, 4]
 
 
+def has_area(boxes: Tensor) -> Tensor:
+    """[...] bool: boxes [..., 4] that are wider and higher than nothing."""
+    return (boxes[..., 2:] > boxes[..., :2]).all(dim=-1)
+
+
 @torch.no_grad()
 def propose(
     output: RPNOutput, input_size: tuple[int, int], top_n: tuple[int, int], nms_threshold: float
@@ -99,5 +104,7 @@ def propose(
         scores, index = logits.topk(min(before, len(logits)))
         boxes = decode(deltas[index], output.anchors[index], RPN_WEIGHTS)
         boxes = torch.minimum(boxes.clamp(min=0.0), limit)
+        inside = has_area(boxes)  # an anchor beyond the border is clipped to a line, and would take a slot
+        boxes, scores = boxes[inside], scores[inside]
         proposals.append(boxes[nms(boxes, scores, nms_threshold)[:after]])
     return proposals

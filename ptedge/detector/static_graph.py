@@ -93,7 +93,7 @@ class StaticGraph(nn.Module):
         before, after = config.rpn_test_top_n
         _, index = best_rows(logits, before)
         boxes = self._clip(decode(take_rows(deltas, index), self.anchor_boxes[index], RPN_WEIGHTS))
-        keep, converged = fixpoint_nms(boxes, torch.ones_like(boxes[..., 0]), config.rpn_nms, rounds=ROUNDS)
+        keep, converged = fixpoint_nms(boxes, _has_area(boxes), config.rpn_nms, rounds=ROUNDS)
         # survivors first, each group in order of objectness: every rank is a different number, so no ties
         rank = torch.arange(keep.shape[1], 0, -1, dtype=keep.dtype, device=keep.device)
         kept_rank, row = best_rows(keep * rank, after)
@@ -125,7 +125,7 @@ class StaticGraph(nn.Module):
         decoded = decode(take_rows(deltas.flatten(1, 2), pair), references, ROI_WEIGHTS)
         sigma = corner_sigma(take_rows(variances.flatten(1, 2), pair), decoded, references, ROI_WEIGHTS)
         boxes = self._clip(decoded)
-        above = (scores > 0).to(boxes.dtype)
+        above = (scores > 0).to(boxes.dtype) * _has_area(boxes)
         keep, converged = fixpoint_nms(boxes, above, config.nms, labels if K > 1 else None, rounds=ROUNDS)
 
         rank = torch.arange(keep.shape[1], 0, -1, dtype=keep.dtype, device=keep.device)
@@ -157,6 +157,12 @@ class StaticGraph(nn.Module):
     def _clip(self, boxes: Tensor) -> Tensor:
         height, width = self.input_size
         return torch.minimum(boxes.clamp(min=0.0), boxes.new_tensor([width, height, width, height]))
+
+
+def _has_area(boxes: Tensor) -> Tensor:
+    """[..., N] 1.0 for boxes [..., N, 4] with area; comparisons and products only, no reduction over booleans."""
+    size = boxes[..., 2:] - boxes[..., :2]
+    return ((size[..., 0] > 0) & (size[..., 1] > 0)).to(boxes.dtype)
 
 
 def _fill(values: Tensor, valid: Tensor, padding: int) -> Tensor:
