@@ -1,0 +1,200 @@
+"""Anchors, RPN and ROI head: order of rows, proposals and detections against slow loops."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from ptedge.boxes import box_iou
+from ptedge.detector.anchors import LearnableAnchors
+from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, corner_sigma, decode
+from ptedge.detector.roi_heads import RawDetections, ROIHead, ROIOutput, class_scores, postprocess
+from ptedge.detector.rpn import RPNHead, RPNOutput, propose
+
+SIZE = (64, 96)  # height, width
+
+
+def test_anchors__by_hand() -> None:
+    anchors = LearnableAnchors((32.0,), (1.0, 4.0))  # 32 x 32, and 16 wide 64 high
+    torch.testing.assert_close(anchors.shapes().detach(), torch.tensor([[32.0, 32.0], [16.0, 64.0]]))
+    boxes = anchors(2, 3).detach()
+    assert boxes.shape == (12, 4)
+    torch.testing.assert_close(boxes[0], torch.tensor([-8.0, -8.0, 24.0, 24.0]))  # first cell, centre (8, 8)
+    torch.testing.assert_close(boxes[1], torch.tensor([0.0, -24.0, 16.0, 40.0]))
+    torch.testing.assert_close(boxes[2], torch.tensor([8.0, -8.0, 40.0, 24.0]))  # next column
+    torch.testing.assert_close(boxes[6], torch.tensor([-8.0, 8.0, 24.0, 40.0]))  # next row
+
+
+def test_anchors__gradient_is_of_the_logarithm() -> None:
+    anchors = LearnableAnchors((32.0,), (1.0,))
+    anchors(1, 2)[:, 2].sum().backward()  # x2 = cx + exp(log w) / 2, in two cells
+    torch.testing.assert_close(anchors.log_wh.grad, torch.tensor([[32.0, 0.0]]))
+
+
+@pytest.mark.parametrize("probabilistic", [True, False])
+def test_rpn_head__rows_follow_the_anchors(probabilistic: bool) -> None:
+    head = RPNHead(4, 2, probabilistic, 1e-3)
+    features = torch.randn(2, 4, 3, 5, generator=torch.Generator().manual_seed(0))
+    logits, deltas, variances = head(features)
+    assert logits.shape == (2, 30) and deltas.shape == variances.shape == (2, 30, 4)
+    hidden = head.conv(features).relu()
+    image, y, x, a = 1, 2, 3, 1
+    row = (y * 5 + x) * 2 + a
+    assert logits[image, row].detach() == head.objectness(hidden)[image, a, y, x].detach()
+    torch.testing.assert_close(deltas[image, row], head.deltas(hidden)[image, 4 * a : 4 * a + 4, y, x])
+    if probabilistic:
+        assert head.variances is not None
+        logit = head.variances(hidden)[image, 4 * a : 4 * a + 4, y, x]
+        torch.testing.assert_close(variances[image, row], 1e-3 + 0.999 * logit.sigmoid())
+    else:
+        assert not variances.any()
+
+
+def _slow_nms(boxes: Tensor, order: list[int], threshold: float, labels: list[int]) -> list[int]:
+    iou = box_iou(boxes.numpy(), boxes.numpy())
+    kept: list[int] = []
+    for i in order:
+        if all(iou[i, j] <= threshold or labels[i] != labels[j] for j in kept):
+            kept.append(i)
+    return kept
+
+
+def test_propose__against_a_slow_loop() -> None:
+    generator = torch.Generator().manual_seed(5)
+    anchors = LearnableAnchors((24.0, 40.0), (0.5, 2.0))(4, 6)  # [96, 4]
+    output = RPNOutput(
+        torch.randn(2, 96, generator=generator),
+        torch.randn(2, 96, 4, generator=generator) * 0.3,
+        torch.ones(2, 96, 4),
+        anchors,
+    )
+    proposals = propose(output, SIZE, (50, 12), 0.5)
+    for i in range(2):
+        order = sorted(range(96), key=lambda n: -float(output.logits[i, n]))[:50]
+        boxes = decode(output.deltas[i], anchors.detach(), RPN_WEIGHTS)
+        boxes[:, 0::2] = boxes[:, 0::2].clamp(0, 96)
+        boxes[:, 1::2] = boxes[:, 1::2].clamp(0, 64)
+        kept = _slow_nms(boxes, order, 0.5, [0] * 96)[:12]
+        assert len(kept) == 12
+        torch.testing.assert_close(proposals[i], boxes[kept])
+        assert not proposals[i].requires_grad
+
+
+def test_class_scores__both_rules_by_hand() -> None:
+    logits = torch.tensor([[math.log(6.0), math.log(3.0), 0.0]])  # 0.6, 0.3, background 0.1
+    variances = torch.tensor([[[0.1, 0.2, 0.3, 0.4], [1.0, 1.0, 0.0, 0.0]]])  # means 1/4 and 1/2
+    torch.testing.assert_close(class_scores(logits, variances, "class"), torch.tensor([[0.6, 0.3]]))
+    torch.testing.assert_close(class_scores(logits, variances, "certainty"), torch.tensor([[0.45, 0.15]]))
+
+
+def _output(count: int, classes: int, seed: int) -> tuple[ROIOutput, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    corner = torch.rand(count, 2, generator=generator) * torch.tensor([60.0, 40.0])
+    size = 10 + torch.rand(count, 2, generator=generator) * 30
+    return (
+        ROIOutput(
+            torch.randn(count, classes + 1, generator=generator) * 2,
+            torch.randn(count, classes, 4, generator=generator),
+            torch.rand(count, classes, 4, generator=generator),
+        ),
+        torch.cat([corner, corner + size], dim=1),
+    )
+
+
+def _detect(
+    output: ROIOutput, proposals: Tensor, rule: str, threshold: float = 0.1, candidates: int = 40, limit: int = 9
+) -> RawDetections:
+    return postprocess(
+        output,
+        proposals,
+        SIZE,
+        score_rule=rule,
+        score_threshold=threshold,
+        nms_threshold=0.4,
+        candidates=candidates,
+        max_detections=limit,
+    )
+
+
+@pytest.mark.parametrize("rule", ["class", "certainty"])
+@pytest.mark.parametrize("candidates", [12, 40])
+def test_postprocess__against_a_slow_loop(rule: str, candidates: int) -> None:
+    output, proposals = _output(25, 3, seed=2)
+    found = _detect(output, proposals, rule, candidates=candidates)
+
+    p = output.logits.softmax(dim=-1)
+    pairs = []
+    for r in range(25):
+        for k in range(3):
+            score = float(p[r, k]) * (1 - float(output.variances[r, k].mean()) if rule == "certainty" else 1)
+            pairs.append((score, r, k))
+    pairs = [pair for pair in sorted(pairs, reverse=True)[:candidates] if pair[0] > 0.1]
+    rows, labels = [r for _, r, _ in pairs], [k for _, _, k in pairs]
+    decoded = torch.stack([decode(output.deltas[r, k], proposals[r], ROI_WEIGHTS) for _, r, k in pairs])
+    clipped = decoded.clone()
+    clipped[:, 0::2] = clipped[:, 0::2].clamp(0, 96)
+    clipped[:, 1::2] = clipped[:, 1::2].clamp(0, 64)
+    kept = _slow_nms(clipped, list(range(len(pairs))), 0.4, labels)[:9]
+
+    assert len(found.boxes) == len(kept) > 3
+    torch.testing.assert_close(found.boxes, clipped[kept])
+    torch.testing.assert_close(found.scores, torch.tensor([pairs[i][0] for i in kept]))
+    assert found.labels.tolist() == [labels[i] for i in kept]
+    own = [rows[i] for i in kept]
+    torch.testing.assert_close(found.logits, output.logits[own])
+    torch.testing.assert_close(found.proposals, proposals[own])
+    torch.testing.assert_close(found.variances, output.variances[own, found.labels])
+    # sigma belongs to the box before it was clipped
+    torch.testing.assert_close(found.sigma, corner_sigma(found.variances, decoded[kept], proposals[own], ROI_WEIGHTS))
+    torch.testing.assert_close(found.entropy, -(p[own] * p[own].log()).sum(dim=1))
+
+
+def test_postprocess__nothing_above_the_threshold() -> None:
+    output, proposals = _output(5, 2, seed=0)
+    found = _detect(output, proposals, "class", threshold=1.0)
+    assert found.boxes.shape == found.sigma.shape == (0, 4)
+    assert found.logits.shape == (0, 3)
+
+
+def test_postprocess__no_proposals() -> None:
+    output, proposals = _output(0, 2, seed=0)
+    assert len(_detect(output, proposals, "class").boxes) == 0
+
+
+def test_postprocess__a_box_outside_the_input_takes_no_slot() -> None:
+    deltas = torch.zeros(2, 1, 4)
+    deltas[0, 0, 0] = 100.0  # ten widths to the right: wholly outside, although its score is the best
+    output = ROIOutput(torch.tensor([[3.0, 0.0], [2.0, 0.0]]), deltas, torch.full((2, 1, 4), 0.5))
+    found = _detect(output, torch.tensor([[10.0, 10.0, 30.0, 30.0], [50.0, 10.0, 70.0, 30.0]]), "class", limit=1)
+    torch.testing.assert_close(found.boxes, torch.tensor([[50.0, 10.0, 70.0, 30.0]]))
+
+
+def test_postprocess__overlap_of_two_classes_stays() -> None:
+    logits = torch.tensor([[2.0, 2.0, 0.0]])
+    output = ROIOutput(logits, torch.zeros(1, 2, 4), torch.full((1, 2, 4), 0.5))
+    found = _detect(output, torch.tensor([[10.0, 10.0, 30.0, 30.0]]), "class")
+    assert sorted(found.labels.tolist()) == [0, 1]
+
+
+@pytest.mark.parametrize("probabilistic", [True, False])
+def test_roi_head__shapes(probabilistic: bool) -> None:
+    head = ROIHead(4, 2, probabilistic, 1e-3, hidden=8)
+    output = head(torch.randn(2, 4, 4, 6), [torch.tensor([[0.0, 0.0, 20.0, 20.0]] * 3), torch.zeros(0, 4)])
+    assert output.logits.shape == (3, 3)
+    assert output.deltas.shape == output.variances.shape == (3, 2, 4)
+    assert bool(output.variances.any()) == probabilistic
+
+
+def test_roi_head__pools_a_constant_map_to_the_constant() -> None:
+    head = ROIHead(1, 1, True, 1e-3, hidden=2)
+    with torch.no_grad():
+        head.fc1.weight.fill_(1.0)
+        head.fc1.bias.zero_()
+        head.fc2.weight.copy_(torch.eye(2))
+        head.fc2.bias.zero_()
+        head.logits.weight.copy_(torch.eye(2))
+        logits = head(torch.full((1, 1, 4, 6), 0.5), [torch.tensor([[20.0, 20.0, 70.0, 50.0]])]).logits
+    torch.testing.assert_close(logits, torch.full((1, 2), 0.5 * 49))  # the 49 cells of the RoIAlign

@@ -1,0 +1,176 @@
+"""Pseudo boxes and what is watched of them, by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ptedge.detector.gaussian import ROI_WEIGHTS, decode, encode
+from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import RawDetections
+from ptedge.training.monitor import agreement, anchor_numbers, pseudo_numbers
+from ptedge.training.pseudo import PseudoRule, make_pseudo_boxes
+
+P = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])  # background last: an object, and one that is rather none
+RULE: dict[str, Any] = {
+    "tau_cls": 0.5,
+    "tau_box": 0.5,
+    "focal_cls": 0.5,
+    "focal_box": 0.5,
+    "clamp_focal": False,
+    "score_threshold": 0.0,
+    "hard_labels": False,
+}
+
+
+def raw(p: Tensor, labels: list[int], boxes: Tensor | None = None, variance: float = 0.2) -> RawDetections:
+    """Detections with class probabilities ``p``; the score is the probability of the label."""
+    count = len(p)
+    if boxes is None:
+        boxes = torch.tensor([[10.0, 20.0, 30.0, 50.0]]).repeat(count, 1)
+    index = torch.tensor(labels, dtype=torch.int64)
+    return RawDetections(
+        boxes=boxes,
+        scores=p[torch.arange(count), index],
+        labels=index,
+        logits=p.log(),
+        variances=torch.full((count, 4), variance),
+        proposals=boxes + torch.tensor([2.0, 2.0, 4.0, 4.0]),
+        sigma=torch.ones(count, 4),
+        entropy=-(p * p.log()).sum(dim=1),
+    )
+
+
+def nothing() -> RawDetections:
+    return raw(torch.zeros(0, 3), [], torch.zeros(0, 4))
+
+
+def test_make_pseudo_boxes__sharpened_by_hand() -> None:
+    pseudo = make_pseudo_boxes(raw(P, [0, 1]), PseudoRule(**RULE))
+    # squares over their sum: 0.36, 0.09, 0.01 and 0.04, 0.04, 0.36
+    expected = torch.tensor([[36 / 46, 9 / 46, 1 / 46], [4 / 44, 4 / 44, 36 / 44]])
+    torch.testing.assert_close(pseudo.probabilities, expected)
+    torch.testing.assert_close(pseudo.variances, torch.full((2, 4), 0.1))
+    assert pseudo.labels.tolist() == [0, 1]
+    assert pseudo.foreground.tolist() == [True, False]
+    torch.testing.assert_close(pseudo.score, torch.tensor([0.6, 0.2]))
+
+
+def test_make_pseudo_boxes__weights_come_from_before_sharpening() -> None:
+    pseudo = make_pseudo_boxes(raw(P, [0, 1]), PseudoRule(**RULE))
+    entropy = -(P * P.log()).sum(dim=1)
+    torch.testing.assert_close(pseudo.class_weight, (1 - entropy / math.log(3.0)).sqrt())
+    weight = math.sqrt(math.log(5.0) / math.log(2 * math.pi * math.e))  # variance 1/5
+    torch.testing.assert_close(pseudo.box_weight, torch.full((2, 4), weight))
+
+
+def test_make_pseudo_boxes__clamped_weights() -> None:
+    detections = raw(P, [0, 1], variance=0.001)
+    assert float(make_pseudo_boxes(detections, PseudoRule(**RULE)).box_weight.max()) > 1.5
+    clamped = make_pseudo_boxes(detections, PseudoRule(**{**RULE, "clamp_focal": True}))
+    torch.testing.assert_close(clamped.box_weight, torch.ones(2, 4))
+
+
+def test_make_pseudo_boxes__hard_labels() -> None:
+    pseudo = make_pseudo_boxes(raw(P, [0, 1]), PseudoRule(**{**RULE, "hard_labels": True}))
+    assert pseudo.probabilities.tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert not pseudo.variances.any()
+    assert pseudo.foreground.tolist() == [True, True]
+
+
+def test_make_pseudo_boxes__score_threshold() -> None:
+    pseudo = make_pseudo_boxes(raw(P, [0, 1]), PseudoRule(**{**RULE, "score_threshold": 0.5}))
+    assert pseudo.labels.tolist() == [0]
+    assert all(len(value) == 1 for value in (pseudo.boxes, pseudo.variances, pseudo.class_weight, pseudo.box_weight))
+
+
+def test_make_pseudo_boxes__without_variances_every_box_counts_alike() -> None:
+    detections = raw(P, [0, 1], variance=0.0)
+    pseudo = make_pseudo_boxes(detections, PseudoRule(**RULE), probabilistic=False)
+    torch.testing.assert_close(pseudo.box_weight, torch.ones(2, 4))
+
+
+def test_make_pseudo_boxes__none() -> None:
+    pseudo = make_pseudo_boxes(nothing(), PseudoRule(**RULE))
+    assert pseudo.boxes.shape == pseudo.variances.shape == (0, 4)
+    assert pseudo.probabilities.shape == (0, 3)
+    assert pseudo.foreground.tolist() == []
+    assert pseudo.moved(torch.tensor([0.5, 1.0, 2.0])).boxes.shape == (0, 4)
+
+
+def test_moved__by_hand() -> None:
+    pseudo = make_pseudo_boxes(raw(P, [0, 1]), PseudoRule(**RULE))
+    moved = pseudo.moved(torch.tensor([0.5, 24.0, 16.0]))
+    torch.testing.assert_close(moved.boxes[0], torch.tensor([29.0, 26.0, 39.0, 41.0]))
+    torch.testing.assert_close(moved.proposals[0], torch.tensor([30.0, 27.0, 41.0, 43.0]))
+    assert moved.variances is pseudo.variances and moved.class_weight is pseudo.class_weight
+    # deltas relative to the proposal do not change, which is why variances need not
+    torch.testing.assert_close(
+        encode(moved.boxes, moved.proposals, ROI_WEIGHTS), encode(pseudo.boxes, pseudo.proposals, ROI_WEIGHTS)
+    )
+    deltas = encode(pseudo.boxes, pseudo.proposals, ROI_WEIGHTS)
+    torch.testing.assert_close(decode(deltas, moved.proposals, ROI_WEIGHTS), moved.boxes)
+
+
+def test_pseudo_numbers__by_hand() -> None:
+    detections = [raw(P, [0, 1]), nothing()]
+    rule = PseudoRule(**RULE)
+    numbers = pseudo_numbers(detections, [make_pseudo_boxes(d, rule) for d in detections])
+    entropy = -(P * P.log()).sum(dim=1)
+    assert numbers == pytest.approx(
+        {
+            "pseudo_boxes": 1.0,  # two boxes in two images
+            "pseudo_foreground": 0.5,
+            "pseudo_score": 0.4,
+            "class_entropy": float(entropy.mean()),
+            "box_variance": 0.2,
+            "class_weight": float((1 - entropy / math.log(3.0)).sqrt().mean()),
+            "box_weight": math.sqrt(math.log(5.0) / math.log(2 * math.pi * math.e)),
+        },
+        abs=1e-5,
+    )
+
+
+def test_pseudo_numbers__no_boxes_are_zeros() -> None:
+    numbers = pseudo_numbers([nothing()], [make_pseudo_boxes(nothing(), PseudoRule(**RULE))])
+    assert set(numbers.values()) == {0.0}
+
+
+def _confident(boxes: list[list[float]], labels: list[int], score: float = 0.8) -> RawDetections:
+    p = torch.full((len(boxes), 3), (1 - score) / 2)
+    p[torch.arange(len(boxes)), torch.tensor(labels, dtype=torch.int64)] = score
+    return raw(p, labels, torch.tensor(boxes).reshape(-1, 4))
+
+
+NEAR, ALMOST, FAR = [0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0], [50.0, 0.0, 60.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (_confident([NEAR], [0]), _confident([ALMOST], [0]), 1.0),  # IoU 9/11
+        (_confident([NEAR], [0]), _confident([ALMOST], [1]), 0.0),  # another class
+        (_confident([NEAR], [0]), _confident([FAR], [0]), 0.0),
+        (_confident([NEAR, FAR], [0, 0]), _confident([ALMOST], [0]), 2 / 3),  # one pair, one box left over
+        (_confident([NEAR], [0]), nothing(), 0.0),
+        (nothing(), nothing(), 1.0),
+        (_confident([NEAR], [0], 0.5), nothing(), 1.0),  # not confident: not asked
+    ],
+)
+def test_agreement__by_hand(first: RawDetections, second: RawDetections, expected: float) -> None:
+    assert agreement([first], [second]) == pytest.approx(expected)
+    assert agreement([second], [first]) == pytest.approx(expected)
+
+
+def test_agreement__over_a_batch() -> None:
+    first = [_confident([NEAR], [0]), _confident([NEAR], [0])]
+    second = [_confident([ALMOST], [0]), nothing()]
+    assert agreement(first, second) == pytest.approx(2 / 3)
+
+
+def test_anchor_numbers__are_shapes_in_pixels(model: ProbabilisticFasterRCNN) -> None:
+    assert anchor_numbers(model) == {"anchors": [[33.94, 16.97], [24.0, 24.0], [16.97, 33.94]]}
