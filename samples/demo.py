@@ -48,12 +48,12 @@ class Plan:
 
 
 FULL = Plan(
-    source_images=240,
+    source_images=200,
     target_frames=120,
     target_val=60,
     video_frames=100,
-    train_steps=300,
-    adapt_steps=100,
+    train_steps=240,
+    adapt_steps=80,
     source_free_steps=60,
     every_bundle=True,
 )
