@@ -46,6 +46,7 @@ $(STAMP): pyproject.toml
 	  { echo "ptedge needs Python 3.10 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "installing ptedge and what its tests need into $(VENV) (about 6 GB with torch, some minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]" || \
 	  { echo "Installing failed (message above). torch is the large part: it needs about 6 GB of free disk and the package index." >&2; \
 	    echo "A machine without a GPU can take the small build first:" >&2; \
