@@ -66,6 +66,7 @@ class TrainConfig:
     Attributes:
         seed: of everything random.
         view: ``strong`` or ``weak`` (flip only).
+        batch_norm: ``batch`` (normalise by each batch, keep running averages for inference) or ``frozen`` (ImageNet's).
         workers: processes that prepare images; 0 uses the main one.
         log_every: steps between lines of metrics.jsonl.
         checkpoint_every: steps between writes of last.pt.
@@ -77,6 +78,7 @@ class TrainConfig:
 
     seed: int = 0
     view: str = "strong"
+    batch_norm: str = "batch"
     workers: int = 1
     log_every: int = 20
     checkpoint_every: int = 200
@@ -87,7 +89,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         require_one_of("view", self.view, ("strong", "weak"))
-        _check_loop(self.workers, self.log_every, self.checkpoint_every)
+        require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
+        _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 
 @dataclass(frozen=True)
@@ -141,10 +144,11 @@ class AdaptConfig:
 
     def __post_init__(self) -> None:
         require("lambda_target", self.lambda_target, 0)
-        _check_loop(self.workers, self.log_every, self.checkpoint_every)
+        _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 
-def _check_loop(workers: int, log_every: int, checkpoint_every: int) -> None:
+def _check_loop(seed: int, workers: int, log_every: int, checkpoint_every: int) -> None:
+    require("seed", seed, 0, 2**63 - 1)
     require("workers", workers, 0, 64)
     require("log_every", log_every, 1)
     require("checkpoint_every", checkpoint_every, 1)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ptedge.checkpoint import Checkpoint, Lineage
+from ptedge.config import to_dict
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.data.locate import require_images
@@ -24,7 +25,7 @@ from .optim import build_optimizer
 from .run_folder import RunFolder, state_of
 from .source_loss import Targets, source_losses
 from .trainer import LoopResult, prepare_torch, run_loop
-from .validate import validate
+from .validate import check_val, report
 
 SOURCE_STREAM, SAMPLE_STREAM = 0, 10
 
@@ -46,24 +47,28 @@ def pretrain(
     """
     started = time.perf_counter()
     dataset = open_trainable(source)
-    if val is not None:
-        open_dataset(val, class_names=dataset.class_names)  # refuse a bad --val now rather than after hours
+    check_val(val, dataset.class_names)
     folder = RunFolder(out, resume=resume)
+    identity = {
+        "command": "train",
+        "classes": list(dataset.class_names),
+        "optimizer_name": config.optim.optimizer,
+        # where the first weights came from no longer matters
+        "model": {key: value for key, value in to_dict(config.model).items() if key != "weights"},
+    }
+    state = folder.load_state(identity) if resume else None
     device = prepare_torch(config.seed)
     model = ProbabilisticFasterRCNN(config.model, len(dataset.class_names))
-    state = folder.load_state() if resume else None
     if state is None:
-        report = load_imagenet(model.backbone, config.model.backbone, config.model.weights)
-        click.echo(f"backbone {config.model.backbone}: {report}", err=True)
+        loaded = load_imagenet(model.backbone, config.model.backbone, config.model.weights)
+        click.echo(f"backbone {config.model.backbone}: {loaded}", err=True)
+    model.backbone.frozen_statistics = config.batch_norm == "frozen"
     model.to(device=device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
     optimizer = build_optimizer(model, config.optim)
-    first_step = 0
-    if state is not None:
-        model.load_state_dict(state["student"])
-        optimizer.load_state_dict(state["optimizer"])
-        first_step = int(state["step"])
-    folder.write_config(config)
-    folder.start_metrics(first_step)
+    first_step = folder.restore(state, optimizer, student=model) if state is not None else 0
+    if first_step < config.optim.steps:
+        folder.write_config(config)
+        folder.start_metrics(first_step)
     click.echo(describe(dataset), err=True)
 
     views = SourceViews(dataset, config.model.input_size, config.augment if config.view == "strong" else None)
@@ -95,28 +100,23 @@ def pretrain(
         config.optim,
         [stream],
         losses_of,
+        resumed=state,
         first_step=first_step,
         log_every=config.log_every,
         checkpoint_every=config.checkpoint_every,
         after_step=lambda: None,
         make_checkpoint=make_checkpoint,
-        extra_state=lambda: {"command": "train"},
+        extra_state=lambda: identity,
     )
     summary: dict[str, Any] = {
         "command": "train",
         "kind": "source",
-        "steps": result.step,
-        "interrupted": result.interrupted,
         "images": len(dataset),
         "boxes": dataset.num_boxes,
         "classes": list(dataset.class_names),
-        "skipped_images": result.skipped,
         "seconds": round(time.perf_counter() - started, 1),
-        "last": result.last,
     }
-    if val is not None and not result.interrupted:
-        summary["val"] = validate(folder.model, val)
-    folder.write_summary(summary)
+    report(folder, result, summary, val)
     return result
 
 

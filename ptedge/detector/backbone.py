@@ -15,8 +15,8 @@ BatchNorm = nn.modules.batchnorm._BatchNorm
 class Backbone(nn.Module):
     """A library model, cut at stride 16.
 
-    BatchNorm layers stay in eval mode whatever :meth:`train` is told: batches of a few images give poor statistics.
-    :func:`ptedge.training.adabn.adapt_batch_norm` re-estimates them.
+    BatchNorm layers stay in eval mode whatever :meth:`train` is told, unless ``frozen_statistics`` is set to False.
+    :func:`ptedge.training.teacher.adapt_batch_norm` re-estimates their statistics.
 
     Args:
         body: the library model without its tail; its own names stay, so its weight files load.
@@ -29,6 +29,7 @@ class Backbone(nn.Module):
         super().__init__()
         self.body = body
         self.channels = channels
+        self.frozen_statistics = True
         self._stages = stages  # a plain list: the parameters belong to body
         for stage in stages[:frozen]:
             stage.requires_grad_(False)
@@ -41,11 +42,11 @@ class Backbone(nn.Module):
         return x
 
     def train(self, mode: bool = True) -> Backbone:
-        """As ``nn.Module.train``, but BatchNorm stays in eval mode."""
+        """As ``nn.Module.train``, but BatchNorm stays in eval mode while its statistics are frozen."""
         super().train(mode)
-        for module in self.modules():
-            if isinstance(module, BatchNorm):
-                module.eval()
+        if self.frozen_statistics:
+            for layer in batch_norms(self):
+                layer.eval()
         return self
 
 
