@@ -49,8 +49,7 @@ $(STAMP): pyproject.toml
 	@echo "installing ptedge and what its tests need into $(VENV) (about 6 GB with torch, some minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]" || \
 	  { echo "Installing failed (message above). torch is the large part: it needs about 6 GB of free disk and the package index." >&2; \
-	    echo "A machine without a GPU can take the small build first:" >&2; \
-	    echo "  $(BIN)/pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu && make" >&2; exit 1; }
+	    echo "On a machine without a GPU, install the CPU build of torch and torchvision into $(VENV) first, then make." >&2; exit 1; }
 	@touch $(STAMP)
 
 clean:
