@@ -56,6 +56,8 @@ class AugmentConfig:
     def __post_init__(self) -> None:
         for name in ("jitter", "grayscale", "blur", "solarize"):
             require(name, getattr(self, name), 0, 1)
+        for name in ("brightness", "contrast", "saturation"):
+            require(name, getattr(self, name), 0)
         require("hue", self.hue, 0, 0.5)
         require("lowest blur_sigma", self.blur_sigma[0], 0, self.blur_sigma[1], open_low=True)
         require("lowest zoom_out", self.zoom_out[0], 0.1, self.zoom_out[1])

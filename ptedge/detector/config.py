@@ -67,8 +67,9 @@ class ModelConfig:
             require("an anchor ratio", ratio, 0.05, 20)
         if not self.anchor_sizes or not self.anchor_ratios:
             raise ValueError("anchor_sizes and anchor_ratios need at least one value each")
-        for pair in (self.rpn_train_top_n, self.rpn_test_top_n):
-            require("rpn top_n", min(pair), 1, 3840)  # 3840: TensorRT's limit of TopK
+        for name in ("rpn_train_top_n", "rpn_test_top_n"):
+            for count in getattr(self, name):
+                require(f"a count of {name}", count, 1, 3840)  # 3840: TensorRT's limit of TopK
         require("rpn_nms", self.rpn_nms, 0, 1)
         require("score_threshold", self.score_threshold, 0, 1)
         require("nms", self.nms, 0, 1)
