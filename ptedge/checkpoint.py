@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ptedge import __version__
 from ptedge.config import from_dict, to_dict
 from ptedge.detections import Detections
 from ptedge.detector.config import ModelConfig
@@ -90,16 +91,40 @@ def load_checkpoint(path: Path) -> Checkpoint:
         raise ArtifactError(
             f"{path} is a checkpoint of version {document.get('version')}, this ptedge reads {VERSION}. Update ptedge"
         )
+    header = _header(path, document)
+    names, state = header["class_names"], document.get("state")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ArtifactError(f"{path} is a damaged checkpoint: its class names are {names!r}")
+    if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+        raise ArtifactError(f"{path} is a damaged checkpoint: its weights are no table of tensors")
     try:
-        header = json.loads(document["header"])
         return Checkpoint(
             config=from_dict(ModelConfig, header["config"], str(path)),
-            class_names=tuple(header["class_names"]),
-            state=document["state"],
+            class_names=tuple(names),
+            state=state,
             lineage=from_dict(Lineage, header["lineage"], str(path)),
         )
-    except (KeyError, TypeError, json.JSONDecodeError, ConfigError) as error:
+    except ConfigError as error:
+        writer = header["lineage"].get("ptedge", __version__)
+        if writer != __version__:
+            raise ArtifactError(
+                f"{path} was written by ptedge {writer}, and this is {__version__}, which does not understand it "
+                f"({error}). Use ptedge {writer}"
+            ) from None
         raise ArtifactError(f"{path} is a damaged checkpoint: {error}") from None
+
+
+def _header(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The header as plain values, with its three parts there and the two tables being tables."""
+    try:
+        header = json.loads(document["header"])
+        parts = {name: header[name] for name in ("config", "class_names", "lineage")}
+    except (KeyError, TypeError, ValueError):
+        raise ArtifactError(f"{path} is a damaged checkpoint: its header cannot be read") from None
+    for name in ("config", "lineage"):
+        if not isinstance(parts[name], dict):
+            raise ArtifactError(f"{path} is a damaged checkpoint: {name} in its header is no table")
+    return parts
 
 
 def read_document(path: Path, expected_format: str) -> dict[str, Any]:
