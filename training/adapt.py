@@ -13,15 +13,13 @@ import torch
 from torch import Tensor
 
 from ptedge.checkpoint import Checkpoint, Lineage, load_checkpoint
-from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.errors import ArtifactError
 from ptedge.files import sha256_file
 from ptedge.frames import FrameIndex, index_frames
 
 from .config import AdaptConfig
-from .data import Batch, SourceViews, StepBatches, TargetViews, collate_source, collate_target, step_generator
+from .data import Batch, SourceViews, StepBatches, Stream, TargetViews, collate_source, collate_target, step_generator
 from .monitor import agreement, anchor_numbers, pseudo_numbers
 from .optim import build_optimizer
 from .pretrain import SOURCE_STREAM, describe, image_tensor, open_trainable, to_device
@@ -31,7 +29,7 @@ from .source_loss import source_losses
 from .target_loss import target_losses
 from .teacher import adapt_batch_norm, make_teacher, update_teacher
 from .trainer import LoopResult, prepare_torch, run_loop
-from .validate import validate
+from .validate import check_val, report
 
 TARGET_STREAM, ADABN_STREAM = 1, 2
 SOURCE_SAMPLE, TARGET_SAMPLE = 10, 11
@@ -130,27 +128,36 @@ def adapt(
     start = load_checkpoint(checkpoint)
     frames = index_frames(target)
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
-    if val is not None:
-        open_dataset(val, class_names=start.class_names)
+    check_val(val, start.class_names)
     folder = RunFolder(out, resume=resume)
+    kind = "adapted" if source is not None else "source_free"
+    parent = sha256_file(checkpoint)
+    identity = {
+        "command": "adapt",
+        "kind": kind,
+        "parent": parent,
+        "classes": list(start.class_names),
+        "optimizer_name": config.optim.optimizer,
+    }
+    state = folder.load_state(identity) if resume else None
     device = prepare_torch(config.seed)
     model = start.build().to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     # the checkpoint may come from training without gradient on anchors; adaptation moves them when anchor_lr is not 0
     learning = MutualLearning(model, config, device)
     optimizer = build_optimizer(learning.student, config.optim)
     first_step = 0
-    if resume:
-        first_step = _restore(folder, learning, optimizer)
+    if state is not None:
+        first_step = folder.restore(state, optimizer, student=learning.student, teacher=learning.teacher)
     elif config.teacher.adabn:
         seen = _adapt_statistics(learning, frames, config)
         click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
-    folder.write_config(config)
-    folder.start_metrics(first_step)
+    if first_step < config.optim.steps:
+        folder.write_config(config)
+        folder.start_metrics(first_step)
     click.echo(f"target {target}: {len(frames)} frames, unlabelled", err=True)
     if dataset is not None:
         click.echo(f"source {describe(dataset)}", err=True)
-    kind = "adapted" if source is not None else "source_free"
-    parents = (*start.lineage.parents, sha256_file(checkpoint))
+    parents = (*start.lineage.parents, parent)
     names = (target,) if source is None else (target, str(source))
 
     def make_checkpoint(step: int) -> Checkpoint:
@@ -165,62 +172,58 @@ def adapt(
         config.optim,
         _streams(frames, dataset, start.config.input_size, config, first_step),
         learning.losses,
+        resumed=state,
         first_step=first_step,
         log_every=config.log_every,
         checkpoint_every=config.checkpoint_every,
         after_step=learning.after_step,
         make_checkpoint=make_checkpoint,
-        extra_state=lambda: {"command": "adapt", "kind": kind, "teacher": state_of(learning.teacher)},
+        extra_state=lambda: {**identity, "teacher": state_of(learning.teacher)},
         monitor=learning.monitor,
     )
     summary: dict[str, Any] = {
         "command": "adapt",
         "kind": kind,
-        "steps": result.step,
-        "interrupted": result.interrupted,
         "target_frames": len(frames),
         "source_images": len(dataset) if dataset is not None else 0,
         "classes": list(start.class_names),
-        "skipped_images": result.skipped,
         "seconds": round(time.perf_counter() - started, 1),
-        "last": result.last,
     }
-    if val is not None and not result.interrupted:
-        summary["val"] = validate(folder.model, val)
-    folder.write_summary(summary)
+    report(folder, result, summary, val)
     return result
-
-
-def _restore(folder: RunFolder, learning: MutualLearning, optimizer: torch.optim.Optimizer) -> int:
-    state = folder.load_state()
-    if state.get("command") != "adapt":
-        raise ArtifactError(f"{folder.last} is a run of ptedge {state.get('command')}. Resume it with that command")
-    learning.student.load_state_dict(state["student"])
-    learning.teacher.load_state_dict(state["teacher"])
-    optimizer.load_state_dict(state["optimizer"])
-    return int(state["step"])
 
 
 def _adapt_statistics(learning: MutualLearning, frames: FrameIndex, config: AdaptConfig) -> int:
     count = min(config.teacher.adabn_images, len(frames))
+    if count > 1 and count % ADABN_BATCH == 1:
+        count -= 1  # the statistics of a single image would weigh as much as those of a batch
     batches = StepBatches(
         len(frames),
-        TargetViews(frames, learning.student.config.input_size, config.augment),
+        TargetViews(frames, learning.student.config.input_size, None),
         collate_target,
-        batch_size=min(ADABN_BATCH, count),
-        steps=max(1, count // ADABN_BATCH),
+        batch_size=ADABN_BATCH,
+        steps=-(-count // ADABN_BATCH),
         seed=config.seed,
         stream=ADABN_STREAM,
+        images=count,
     ).loader(0)
-    weak = (image_tensor(batch.weak, learning.device) for batch in batches if batch.weak is not None)
-    seen = adapt_batch_norm(learning.student, weak)
+    skipped: dict[str, str] = {}
+
+    def weak_views() -> Iterator[Tensor]:
+        for batch in batches:
+            skipped.update(batch.skipped)
+            yield image_tensor(batch.images, learning.device)
+
+    seen = adapt_batch_norm(learning.student, weak_views())
+    for reason in skipped.values():
+        click.echo(f"skipped: {reason}", err=True)
     learning.teacher.load_state_dict(learning.student.state_dict())
     return seen
 
 
 def _streams(
     frames: FrameIndex, dataset: Dataset | None, input_size: tuple[int, int], config: AdaptConfig, first_step: int
-) -> list[Iterator[Batch]]:
+) -> list[Stream]:
     common: dict[str, Any] = {
         "batch_size": config.optim.batch,
         "steps": config.optim.steps,

@@ -48,7 +48,7 @@ def train(
     from .config import TrainConfig
     from .pretrain import pretrain
 
-    config = _load(TrainConfig, out, config_file, overrides, resume)
+    config = _load("train", TrainConfig, out, config_file, overrides, resume)
     _finish(out, pretrain(source, out, config, resume=resume, val=val))
 
 
@@ -84,20 +84,30 @@ def adapt(
 
     if (source is None) == (not source_free):
         raise click.UsageError("give either --source DATA or --source-free")
-    config = _load(AdaptConfig, out, config_file, overrides, resume)
+    config = _load("adapt", AdaptConfig, out, config_file, overrides, resume)
     _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
 
 
 T = TypeVar("T")
 
 
-def _load(cls: type[T], out: Path, config_file: Path | None, overrides: tuple[str, ...], resume: bool) -> T:
+def _load(
+    command: str, cls: type[T], out: Path, config_file: Path | None, overrides: tuple[str, ...], resume: bool
+) -> T:
     from ptedge.config import load_config
+    from ptedge.errors import ConfigError
+
+    from .run_folder import RunFolder
 
     saved = out / "config.toml"
     if resume and config_file is None and saved.exists():
         config_file = saved
-    return load_config(cls, config_file, overrides)
+    try:
+        return load_config(cls, config_file, overrides)
+    except ConfigError:
+        if resume and config_file == saved:
+            RunFolder(out, resume=True).load_state({"command": command})  # another command's settings: say that
+        raise
 
 
 def _finish(out: Path, result: LoopResult) -> None:

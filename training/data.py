@@ -5,9 +5,12 @@ A corrupt image is named, counted and replaced by the next one; a data set in wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import atexit
+import signal
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -18,7 +21,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from ptedge.boxes import box_area, clip_boxes
 from ptedge.data.dataset import Dataset
-from ptedge.errors import InputError, TrainingError
+from ptedge.errors import InputError, PtedgeError, TrainingError
 from ptedge.frames import FrameIndex
 from ptedge.images import read_image
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
@@ -39,7 +42,7 @@ class Batch:
         targets: labels in the pixels of ``images`` (source), empty for target frames.
         weak: [B, 3, H, W] uint8: what the teacher sees (target), else ``None``.
         views: [B, 3] (scale, dx, dy) from weak to strong (target), else ``None``.
-        skipped: images that could not be read: (name, reason).
+        skipped: images that could not be read: (path, reason).
     """
 
     images: Tensor
@@ -47,6 +50,19 @@ class Batch:
     weak: Tensor | None = None
     views: Tensor | None = None
     skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+Stream = Generator[Batch, None, None]
+
+
+class Views(Protocol):
+    """What makes one image's entry."""
+
+    def __call__(self, index: int, generator: torch.Generator, /) -> Any:
+        """The entry; InputError when the image cannot be read."""
+
+    def name(self, index: int) -> str:
+        """Path of the image, for reports."""
 
 
 def step_generator(seed: int, stream: int, step: int) -> torch.Generator:
@@ -67,19 +83,20 @@ class StepBatches(TorchDataset[Batch]):
 
     Args:
         count: images in the data.
-        make: builds one image's entry from its index and a generator; raises InputError when it cannot be read.
+        make: builds one image's entry from its index and a generator.
         collate: entries to a batch.
         batch_size: images a step.
         steps: the last step + 1.
         seed: of the run.
         stream: number of the stream; source and target of one run differ.
         first_step: where to begin (resume).
+        images: all steps together take so many; the last batch is then smaller. ``None`` for no such end.
     """
 
     def __init__(
         self,
         count: int,
-        make: Callable[[int, torch.Generator], Any],
+        make: Views,
         collate: Callable[[list[Any]], Batch],
         *,
         batch_size: int,
@@ -87,6 +104,7 @@ class StepBatches(TorchDataset[Batch]):
         seed: int,
         stream: int,
         first_step: int = 0,
+        images: int | None = None,
     ) -> None:
         self.count = count
         self.make = make
@@ -95,6 +113,7 @@ class StepBatches(TorchDataset[Batch]):
         self.seed = seed
         self.stream = stream
         self.first_step = first_step
+        self.images = images
         self.length = max(0, steps - first_step)
 
     def __len__(self) -> int:
@@ -103,27 +122,91 @@ class StepBatches(TorchDataset[Batch]):
     def __getitem__(self, item: int) -> Batch:
         step = self.first_step + item
         generator = step_generator(self.seed, self.stream, step)
-        entries, skipped = [], []
-        for slot in range(self.batch_size):
-            index = draw_index(step * self.batch_size + slot, self.count, self.seed, self.stream)
+        entries: list[Any] = []
+        skipped: list[tuple[str, str]] = []
+        first = step * self.batch_size
+        end = first + self.batch_size if self.images is None else min(first + self.batch_size, self.images)
+        for position in range(first, end):
+            start = draw_index(position, self.count, self.seed, self.stream)
             for attempt in range(self.count):
+                index = (start + attempt) % self.count
                 try:
-                    entries.append(self.make((index + attempt) % self.count, generator))
+                    entries.append(self.make(index, generator))
                     break
                 except InputError as error:
-                    skipped.append(str(error))
+                    skipped.append((self.make.name(index), str(error)))
             else:
-                raise TrainingError(f"no image can be read. First problem: {skipped[0]}")
+                raise TrainingError(f"no image can be read. First problem: {skipped[0][1]}")
         batch = self.collate(entries)
-        batch.skipped = [(text.split(":", 1)[0], text) for text in skipped]
+        batch.skipped = skipped
         return batch
 
-    def loader(self, workers: int) -> Iterator[Batch]:
-        """Batches in order, prepared by worker processes (0: in this process)."""
-        loader: DataLoader[Batch] = DataLoader(
-            self, batch_size=None, shuffle=False, num_workers=workers, prefetch_factor=2 if workers else None
+    def loader(self, workers: int) -> Stream:
+        """Batches in order, prepared by worker processes (0: in this process).
+
+        The processes start with the first batch and end when the generator is closed.
+
+        Raises:
+            TrainingError: no image can be read, or a worker died.
+        """
+        loader: DataLoader[Batch | str] = DataLoader(
+            _Sentences(self),
+            batch_size=None,
+            shuffle=False,
+            num_workers=workers,
+            prefetch_factor=2 if workers else None,
+            worker_init_fn=_leave_signals,
         )
-        return iter(loader)
+        batches = iter(loader)
+        end = partial(_end_workers, batches)
+        if workers:
+            atexit.register(end)  # for a caller that does not close the generator
+        try:
+            for batch in batches:
+                if isinstance(batch, str):
+                    raise TrainingError(batch)
+                yield batch
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise TrainingError(
+                f"a process that prepares images died: {str(error).splitlines()[0]} "
+                f"If memory ran out, lower optim.batch or set workers=0"
+            ) from None
+        finally:
+            if workers:
+                atexit.unregister(end)
+                end()
+
+
+class _Sentences(TorchDataset["Batch | str"]):
+    """Batches, or the sentence of what went wrong: an exception that leaves a worker drags its traceback along."""
+
+    def __init__(self, batches: StepBatches) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, item: int) -> Batch | str:
+        try:
+            return self.batches[item]
+        except PtedgeError as error:
+            return str(error)
+
+
+def _leave_signals(worker: int) -> None:
+    """Ctrl-C and a service manager's SIGTERM reach every process of the group: the main one alone ends the run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _end_workers(batches: Any) -> None:
+    """End the workers now: while the main process exits it waits for them, and they ignore its SIGTERM."""
+    batches._shutdown_workers()  # asks them to stop and waits some seconds
+    for worker in batches._workers:
+        if worker.is_alive():  # stuck, for example in a network file system
+            worker.kill()
 
 
 class SourceViews:
@@ -162,6 +245,10 @@ class SourceViews:
         )
         return _pad(content, self.input_size), targets
 
+    def name(self, index: int) -> str:
+        """Path of the image."""
+        return str(self.dataset.samples[index].path)
+
 
 class TargetViews:
     """Unlabelled frames as pairs of a weak and a strong view with the same flip.
@@ -169,10 +256,10 @@ class TargetViews:
     Args:
         frames: unlabelled images.
         input_size: (height, width) in pixels.
-        augment: the strong view.
+        augment: the strong view; ``None`` makes the weak view alone, which then stands for both.
     """
 
-    def __init__(self, frames: FrameIndex, input_size: tuple[int, int], augment: AugmentConfig) -> None:
+    def __init__(self, frames: FrameIndex, input_size: tuple[int, int], augment: AugmentConfig | None) -> None:
         self.frames = frames
         self.input_size = input_size
         self.augment = augment
@@ -184,9 +271,16 @@ class TargetViews:
         content, _ = _content(self.frames.read(index), self.input_size)
         if float(torch.rand((), generator=generator)) < 0.5:
             content = np.ascontiguousarray(content[:, ::-1])
+        weak = _pad(content, self.input_size)
+        if self.augment is None:
+            return weak, weak, np.array([1, 0, 0], np.float32)
         strong = strong_colour(content, self.augment, generator)
         zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator, highest=1.0)
-        return _pad(content, self.input_size), _pad(apply_zoom(strong, zoom), self.input_size), zoom
+        return weak, _pad(apply_zoom(strong, zoom), self.input_size), zoom
+
+    def name(self, index: int) -> str:
+        """Path of the image, or video and frame number."""
+        return self.frames.name(index)
 
 
 def collate_source(entries: list[tuple[NDArray[np.uint8], Targets]]) -> Batch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,6 +33,14 @@ def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torc
     if config.optimizer == "adamw":
         return torch.optim.AdamW(groups, lr=config.lr, betas=(config.momentum, 0.999))
     return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum)
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load momenta of an earlier run; learning rate, momentum and decay stay those of the present settings."""
+    settings = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
+    optimizer.load_state_dict(state)
+    for group, values in zip(optimizer.param_groups, settings, strict=True):
+        group.update(values)
 
 
 def rate_factor(step: int, config: OptimConfig) -> float:

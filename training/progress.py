@@ -54,6 +54,10 @@ class TrainingProgress:
         """Move the bar."""
         self.bar.update(self.task, completed=done)
 
+    def note(self, text: str) -> None:
+        """Show a line above the bar."""
+        self.console.print(text, style="yellow", markup=False, highlight=False)  # a path may hold brackets
+
     def log(self, done: int, values: dict[str, float], extra: str = "") -> None:
         """Show losses."""
         parts = [f"{_short(name)} {value:.3f}" for name, value in values.items() if name.endswith(("_cls", "_box"))]

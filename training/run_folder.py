@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ptedge.checkpoint import Checkpoint, read_document, save_checkpoint
 from ptedge.config import to_dict
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import atomic_write, make_output_folder, write_error, write_json
+
+from .optim import restore_optimizer
 
 RESUME_FORMAT = "ptedge-resume"
 
@@ -87,13 +90,81 @@ class RunFolder:
         with atomic_write(self.last) as file:
             torch.save({"format": RESUME_FORMAT, **state}, file)
 
-    def load_state(self) -> dict[str, Any]:
-        """Read last.pt."""
-        return read_document(self.last, RESUME_FORMAT)
+    def load_state(self, identity: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Read last.pt.
+
+        Args:
+            identity: what must be the same for the run to go on, by the names under which :meth:`save` was given it:
+                ``command``, ``kind``, ``parent``, ``classes``, ``optimizer_name``, ``model``. A name that the file
+                lacks is passed over.
+
+        Raises:
+            ArtifactError: unreadable, or a run of something else.
+        """
+        state = read_document(self.last, RESUME_FORMAT)
+        for name, wanted in (identity or {}).items():
+            found = state.get(name, wanted)
+            if found != wanted:
+                raise ArtifactError(f"cannot resume {self.path}: {_difference(name, found, wanted)}")
+        return state
+
+    def restore(self, state: Mapping[str, Any], optimizer: torch.optim.Optimizer, **models: torch.nn.Module) -> int:
+        """Put what :meth:`load_state` gave back in place.
+
+        Args:
+            state: of last.pt.
+            optimizer: takes ``optimizer`` of it.
+            models: each takes the entry of its name.
+
+        Returns:
+            Steps done.
+
+        Raises:
+            ArtifactError: the state is of another model.
+        """
+        try:
+            for name, model in models.items():
+                model.load_state_dict(state[name])
+            restore_optimizer(optimizer, state["optimizer"])
+            return int(state["step"])
+        except (KeyError, RuntimeError, TypeError, ValueError):
+            raise ArtifactError(
+                f"cannot resume {self.path}: the state in last.pt is incomplete or of a model with other settings. "
+                f"Start a new run with another --out"
+            ) from None
+
+    def read_summary(self) -> dict[str, Any]:
+        """summary.json as it is; empty when there is none or it is broken."""
+        try:
+            summary = json.loads((self.path / "summary.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return summary if isinstance(summary, dict) else {}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""
         write_json(self.path / "summary.json", summary)
+
+
+def _difference(name: str, found: Any, wanted: Any) -> str:
+    """What keeps a run from going on, and what to do."""
+    anew = "or start a new run with another --out"
+    if name == "command":
+        return f"it is a run of ptedge {found}. Resume it with that command, {anew}"
+    if name == "kind":
+        mode = "--source-free" if found == "source_free" else "--source DATA"
+        return f"it was begun with {mode}. Resume it in the same way, {anew}"
+    if name == "parent":
+        return f"it adapts another checkpoint (sha256 {str(found)[:12]}). Give that one, {anew}"
+    if name == "classes":
+        return f"it learns {found}, but the data has {wanted} (names and order count). Give its data, {anew}"
+    if name == "optimizer_name":
+        name = "optim.optimizer"
+    if isinstance(found, dict):
+        changed = [key for key in wanted if key in found and found[key] != wanted[key]]
+        if changed:
+            name, found, wanted = f"{name}.{changed[0]}", found[changed[0]], wanted[changed[0]]
+    return f"{name} is {wanted!r}, but the run has {found!r}. Leave it as it was, {anew}"
 
 
 def state_of(model: torch.nn.Module) -> dict[str, Tensor]:

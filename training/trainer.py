@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+import click
 import torch
 from torch import Tensor
 
@@ -13,7 +15,7 @@ from ptedge.checkpoint import Checkpoint
 from ptedge.detector.model import ProbabilisticFasterRCNN
 
 from .config import OptimConfig
-from .data import Batch
+from .data import Batch, Stream
 from .optim import optimise
 from .progress import Stopwatch, TrainingProgress, stop_request
 from .run_folder import RunFolder, state_of
@@ -26,14 +28,16 @@ class LoopResult:
     Attributes:
         step: optimiser steps done in all.
         interrupted: a signal stopped it.
-        skipped: images that could not be read, name -> times met.
+        skipped: images that could not be read, path -> times met.
         last: values of the last logged step.
+        idle: all steps had been done before; no file was touched.
     """
 
     step: int
     interrupted: bool = False
     skipped: dict[str, int] = field(default_factory=dict)
     last: dict[str, Any] = field(default_factory=dict)
+    idle: bool = False
 
 
 StepFunction = Callable[[int, list[Batch]], tuple[dict[str, Tensor], dict[str, float]]]
@@ -45,9 +49,10 @@ def run_loop(
     student: ProbabilisticFasterRCNN,
     optimizer: torch.optim.Optimizer,
     optim: OptimConfig,
-    streams: list[Iterator[Batch]],
+    streams: list[Stream],
     losses_of: StepFunction,
     *,
+    resumed: Mapping[str, Any] | None,
     first_step: int,
     log_every: int,
     checkpoint_every: int,
@@ -64,8 +69,9 @@ def run_loop(
         student: the model that is optimised.
         optimizer: of :func:`~ptedge.training.optim.build_optimizer`.
         optim: its settings.
-        streams: endless batches, one iterator a domain, already at ``first_step``.
+        streams: batches from ``first_step`` on, one generator a domain; closed at the end.
         losses_of: (step, batches) -> weighted losses and numbers to log.
+        resumed: last.pt of the run that goes on, or ``None``.
         first_step: steps already done.
         log_every: steps between lines of metrics.jsonl.
         checkpoint_every: steps between checkpoints.
@@ -77,21 +83,39 @@ def run_loop(
     Raises:
         TrainingError: non-finite loss; the last checkpoint on disk is intact.
     """
-    result = LoopResult(step=first_step)
+    before = resumed or {}
+    result = LoopResult(first_step, skipped=dict(before.get("skipped", {})), last=dict(before.get("last", {})))
+    if first_step >= optim.steps:
+        click.echo(
+            f"nothing is left to do: {folder.path} has {first_step} steps, and optim.steps is {optim.steps}. "
+            f"Raise optim.steps to go on",
+            err=True,
+        )
+        result.idle = True
+        return result
     watch = Stopwatch()
+    seen: set[str] = set()
 
     def save() -> None:
         state = {"step": result.step, "student": state_of(student), "optimizer": optimizer.state_dict()}
-        folder.save(make_checkpoint(result.step), {**state, **extra_state()})
+        told = {"skipped": result.skipped, "last": result.last}
+        folder.save(make_checkpoint(result.step), {**state, **told, **extra_state()})
 
-    with TrainingProgress(name, optim.steps, first_step) as progress, stop_request() as should_stop:
+    with (
+        TrainingProgress(name, optim.steps, first_step) as progress,
+        stop_request() as should_stop,
+        ExitStack() as open_streams,
+    ):
+        for stream in streams:
+            open_streams.callback(stream.close)
         for step in range(first_step, optim.steps):
             with watch.waiting():
                 batches = [next(stream) for stream in streams]
             for batch in batches:
                 for image, reason in batch.skipped:
-                    if image not in result.skipped:
-                        progress.console.print(f"skipped: {reason}", style="yellow")
+                    if image not in seen:
+                        progress.note(f"skipped: {reason}")
+                        seen.add(image)
                     result.skipped[image] = result.skipped.get(image, 0) + 1
             losses, numbers = losses_of(step, batches)
             values: dict[str, Any] = optimise(student, optimizer, losses, step, optim)
@@ -110,7 +134,7 @@ def run_loop(
             else:
                 progress.step(result.step)
             if should_stop():
-                result.interrupted = True
+                result.interrupted = result.step < optim.steps
                 break
             if result.step % checkpoint_every == 0 and result.step < optim.steps:
                 save()
