@@ -50,8 +50,9 @@ class MutualLearning:
         self.device = device
         # never changed: what the source model said, to compare with and to fall back on
         self.snapshot = copy.deepcopy(model).eval().requires_grad_(False)
-        self.student = model.train()
         self.teacher = make_teacher(model)
+        model.backbone.frozen_statistics = config.batch_norm == "frozen"
+        self.student = model.train()
 
     def losses(self, step: int, batches: list[Batch]) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Weighted losses of one step, and numbers for the log.

@@ -121,6 +121,8 @@ class AdaptConfig:
         workers: processes that prepare images; 0 uses the main one.
         log_every: steps between lines of metrics.jsonl.
         checkpoint_every: steps between writes of last.pt.
+        batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
+            statistics that follow the student's, as its weights do.
         lambda_target: weight of the target losses against the source losses.
         optim: the optimiser.
         teacher: the mean teacher.
@@ -134,6 +136,7 @@ class AdaptConfig:
     workers: int = 1
     log_every: int = 20
     checkpoint_every: int = 200
+    batch_norm: str = "batch"
     lambda_target: float = 1.0
     optim: OptimConfig = field(default_factory=lambda: OptimConfig(anchor_lr=1e-3))
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
@@ -143,6 +146,7 @@ class AdaptConfig:
     sampling: Sampling = field(default_factory=Sampling)
 
     def __post_init__(self) -> None:
+        require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require("lambda_target", self.lambda_target, 0)
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 

@@ -58,7 +58,7 @@ def adapt_batch_norm(model: ProbabilisticFasterRCNN, batches: Iterable[Tensor]) 
     layers = batch_norms(model.backbone)
     if not layers:
         return 0
-    momenta = [layer.momentum for layer in layers]
+    before = [(layer.momentum, layer.training) for layer in layers]
     count = 0
     for images in batches:
         if count == 0:
@@ -68,7 +68,7 @@ def adapt_batch_norm(model: ProbabilisticFasterRCNN, batches: Iterable[Tensor]) 
                 layer.train()
         model.features(images)
         count += len(images)
-    for layer, momentum in zip(layers, momenta, strict=True):
+    for layer, (momentum, training) in zip(layers, before, strict=True):
         layer.momentum = momentum
-        layer.eval()
+        layer.train(training)
     return count
