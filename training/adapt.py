@@ -27,7 +27,7 @@ from .pseudo import make_pseudo_boxes
 from .run_folder import RunFolder, state_of
 from .source_loss import source_losses
 from .target_loss import target_losses
-from .teacher import adapt_batch_norm, make_teacher, update_teacher
+from .teacher import adapt_batch_norm, keep_statistics, make_teacher, update_teacher
 from .trainer import LoopResult, prepare_torch, run_loop
 from .validate import check_val, report
 
@@ -69,7 +69,8 @@ class MutualLearning:
         if source:
             images, targets = to_device(source[0], self.device)
             generator = step_generator(self.config.seed, SOURCE_SAMPLE, step)
-            losses.update(source_losses(self.student, images, targets, self.config.sampling, generator))
+            with keep_statistics(self.student):  # the teacher, who follows, works on target frames only
+                losses.update(source_losses(self.student, images, targets, self.config.sampling, generator))
         assert target.weak is not None and target.views is not None
         detections = self.teacher.detect(image_tensor(target.weak, self.device))
         probabilistic = self.student.config.probabilistic
