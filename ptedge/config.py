@@ -25,13 +25,16 @@ else:
 T = TypeVar("T")
 
 
-def load_config(cls: type[T], path: Path | None, overrides: Sequence[str] = ()) -> T:
+def load_config(
+    cls: type[T], path: Path | None, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None
+) -> T:
     """Read a configuration.
 
     Args:
         cls: frozen dataclass, possibly holding other dataclasses (TOML tables).
         path: TOML file, or ``None`` for the defaults.
         overrides: ``"table.key=value"`` strings; the value is TOML, or taken as a bare string.
+        defaults: values (tables nest) that stand in for the dataclass's own defaults.
 
     Returns:
         An instance of ``cls``.
@@ -49,6 +52,8 @@ def load_config(cls: type[T], path: Path | None, overrides: Sequence[str] = ()) 
             raise ConfigError(f"{path} is not valid TOML: {error}") from None
     for override in overrides:
         _apply_override(values, override)
+    if defaults is not None:
+        values = _merge(defaults, values)
     where = "--set" if path is None else f"{path} and --set" if overrides else str(path)
     return from_dict(cls, values, where)
 
@@ -119,6 +124,15 @@ def require_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
     """
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        inner = merged.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(inner, value) if both else value
+    return merged
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:

@@ -80,11 +80,12 @@ def adapt(
       ptedge adapt runs/source/model.pt --target drive.mp4 --source-free --out runs/adapted
     """
     from .adapt import adapt as run_adapt
-    from .config import AdaptConfig
+    from .config import SOURCE_FREE_DEFAULTS, AdaptConfig
 
     if (source is None) == (not source_free):
         raise click.UsageError("give either --source DATA or --source-free")
-    config = _load("adapt", AdaptConfig, out, config_file, overrides, resume)
+    defaults = SOURCE_FREE_DEFAULTS if source_free else None
+    config = _load("adapt", AdaptConfig, out, config_file, overrides, resume, defaults)
     _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
 
 
@@ -92,7 +93,13 @@ T = TypeVar("T")
 
 
 def _load(
-    command: str, cls: type[T], out: Path, config_file: Path | None, overrides: tuple[str, ...], resume: bool
+    command: str,
+    cls: type[T],
+    out: Path,
+    config_file: Path | None,
+    overrides: tuple[str, ...],
+    resume: bool,
+    defaults: dict[str, Any] | None = None,
 ) -> T:
     from ptedge.config import load_config
     from ptedge.errors import ConfigError
@@ -103,7 +110,7 @@ def _load(
     if resume and config_file is None and saved.exists():
         config_file = saved
     try:
-        return load_config(cls, config_file, overrides)
+        return load_config(cls, config_file, overrides, defaults)
     except ConfigError:
         if resume and config_file == saved:
             RunFolder(out, resume=True).load_state({"command": command})  # another command's settings: say that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ptedge.config import require, require_one_of
 from ptedge.detector.config import ModelConfig
@@ -149,6 +150,15 @@ class AdaptConfig:
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require("lambda_target", self.lambda_target, 0)
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
+
+
+# Source-free, nothing but the teacher holds the student: lower learning rate, AdaBN first, weights of box terms held in
+# [0, 1] (method.md section 8). These stand in for AdaptConfig's own defaults under --source-free.
+SOURCE_FREE_DEFAULTS: dict[str, Any] = {
+    "optim": {"lr": 0.0004, "anchor_lr": 0.0001},
+    "teacher": {"adabn": True},
+    "pseudo": {"clamp_focal": True},
+}
 
 
 def _check_loop(seed: int, workers: int, log_every: int, checkpoint_every: int) -> None:

@@ -173,3 +173,15 @@ def test_require_one_of__lists_what_is_allowed() -> None:
     require_one_of("policy", "a", ["a", "b"])
     with pytest.raises(ValueError, match="policy is 'c'; it must be one of a, b"):
         require_one_of("policy", "c", ["a", "b"])
+
+
+def test_load_config__defaults_stand_below_file_and_overrides(tmp_path: Path) -> None:
+    from ptedge.training.config import SOURCE_FREE_DEFAULTS, AdaptConfig
+
+    file = tmp_path / "adapt.toml"
+    file.write_text("[optim]\nlr = 0.5\n")
+    config = load_config(AdaptConfig, file, ["teacher.ema=0.9"], SOURCE_FREE_DEFAULTS)
+    assert (config.optim.lr, config.optim.anchor_lr) == (0.5, 0.0001)  # file, then defaults
+    assert (config.teacher.ema, config.teacher.adabn) == (0.9, True)
+    assert config.optim.momentum == AdaptConfig().optim.momentum  # untouched keys keep the class's own
+    assert load_config(AdaptConfig, None).teacher.adabn is False
