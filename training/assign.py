@@ -20,8 +20,8 @@ def match(
         boxes: [M, 4] xyxy in pixels; M may be 0.
         high: IoU at or above which a candidate is matched.
         low: IoU below which it is background.
-        best_for_each: candidates that are some box's best (ties included) are matched whatever their IoU above 0; each to
-            the box it overlaps most, as torchvision does.
+        best_for_each: candidates that are some box's best (ties included) are matched whatever their IoU above 0; each
+            to the box it overlaps most, as torchvision does.
         ignore: [I, 4] regions; an unmatched candidate more than half inside one is ignored.
 
     Returns:
