@@ -130,8 +130,10 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     merged = dict(below)
     for key, value in above.items():
         inner = merged.get(key)
-        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merge(inner, value) if both else value
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merge(inner, value)
+        else:
+            merged[key] = value
     return merged
 
 
