@@ -75,7 +75,7 @@ def test_draw__gives_labelled_sets_and_a_video(tmp_path: Path) -> None:
 
 def test_settings__are_read_by_the_commands_they_are_for(tmp_path: Path) -> None:
     _start_afresh(tmp_path)
-    assert load_config(TrainConfig, tmp_path / "settings" / "demo_train.toml").model.input_size == (240, 400)
+    assert load_config(TrainConfig, tmp_path / "settings" / "demo_train.toml").model.input_size == (192, 320)
     for name in ("demo_adapt.toml", "demo_source_free.toml"):
         assert load_config(AdaptConfig, tmp_path / "settings" / name).teacher.ema < 1
 

@@ -31,7 +31,7 @@ def test_adapt__writes_a_run(
 ) -> None:
     run = tmp_path / "run"
     mode = ["--source-free"] if source_free else ["--source", source_data]
-    sets = (f"teacher.adabn={str(adabn).lower()}", "teacher.ema=0.5")
+    sets = (f"teacher.adabn={str(adabn).lower()}", "teacher.ema=0.5", "batch_norm=frozen")
     status, err = ptedge.adapt(pretrained, run, "--target", target_frames, *mode, sets=sets)
     assert status == 0, err
     assert {path.name for path in run.iterdir()} == FILES
@@ -56,6 +56,20 @@ def test_adapt__writes_a_run(
     mean = "backbone.body.features.1.running_mean"
     assert torch.equal(deployed[mean], load_checkpoint(pretrained).state[mean]) == (not adabn)
     torch.testing.assert_close(deployed[mean], state["student"][mean], rtol=0, atol=0)
+
+
+def test_adapt__batch_statistics_come_from_target_and_the_teacher_follows(
+    ptedge: Shell, pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path
+) -> None:
+    words = ["--target", target_frames, "--source", source_data]
+    status, err = ptedge.adapt(pretrained, tmp_path / "run", *words, sets=("teacher.ema=0.5", "batch_norm=batch"))
+    assert status == 0, err
+    state = torch.load(tmp_path / "run" / "last.pt", weights_only=True)
+    mean = "backbone.body.features.1.running_mean"
+    start = load_checkpoint(pretrained).state[mean]
+    assert not torch.equal(state["student"][mean], start)
+    assert not torch.equal(state["teacher"][mean], start)
+    assert not torch.equal(state["teacher"][mean], state["student"][mean])
 
 
 def test_adapt__resume_equals_a_straight_run(
