@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,9 @@ def read_document(path: Path, expected_format: str) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"checkpoint {path} does not exist. Give a model.pt written by ptedge train or adapt")
     try:
-        document = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch comments on foreign pickles before it refuses them
+            document = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # on foreign bytes torch's unpickler raises whatever it stumbles over (IndexError, KeyError, ...)
         raise ArtifactError(
             f"{path} cannot be read as a checkpoint: it is truncated, or another program wrote it. "
