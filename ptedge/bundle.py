@@ -211,11 +211,30 @@ def open_bundle(path: Path) -> Bundle:
             raise ArtifactError(f"{where} lists {name!r}, which is not a file name. {_repair(path)}")
         if _hash(path / name, path) != expected:
             raise ArtifactError(f"{path / name} does not match the manifest: changed or cut short. {_repair(path)}")
+    _check_same(manifest, _manifest_inside(path / MODEL_NAME), where)
     return Bundle(path, manifest, path / MODEL_NAME, manifest.files[MODEL_NAME])
 
 
 def _open_file(path: Path) -> Bundle:
-    model_hash = _hash(path, path.parent)
+    model_hash = _hash(path, path.parent)  # first: it says so when the file cannot be read
+    return Bundle(path, _manifest_inside(path), path, model_hash)
+
+
+def _check_same(manifest: Manifest, inside: Manifest, where: Path) -> None:
+    """Refuse a manifest that says something else of the model than the model itself.
+
+    Left out: hashes of files, sigma_scale (a calibration may come later) and lineage (``ptedge verify`` compares it).
+    """
+    outer, inner = manifest.to_json(), inside.to_json()
+    for key in sorted(outer.keys() | inner.keys()):
+        if key not in ("files", "sigma_scale", "lineage") and outer.get(key) != inner.get(key):
+            raise ArtifactError(
+                f"{where} says {key} = {outer.get(key)!r}, but {MODEL_NAME} was exported with {inner.get(key)!r}. "
+                f"{_repair(where.parent)}"
+            )
+
+
+def _manifest_inside(path: Path) -> Manifest:
     try:
         text = read_metadata(path).get(METADATA_KEY)
     except ValueError as error:
@@ -226,7 +245,7 @@ def _open_file(path: Path) -> Bundle:
         values = json.loads(text)
     except ValueError:
         raise ArtifactError(f"the manifest inside {path} is not valid JSON. {_repair(path.parent)}") from None
-    return Bundle(path, Manifest.from_json(values, str(path)), path, model_hash)
+    return Manifest.from_json(values, str(path))
 
 
 def _hash(path: Path, bundle: Path) -> str:

@@ -31,7 +31,8 @@ class ClassMismatchError(InputError):
 
     def __init__(self, what: str, got: Sequence[str], other: str, expected: Sequence[str], advice: str) -> None:
         super().__init__(
-            f"{what} has classes {list(got)}, but {other} has {list(expected)} (names and order count). {advice}"
+            f"{what} has classes {list(got)}, but {other} has {list(expected)} "
+            f"(every name counts, their order does not). {advice}"
         )
 
 

@@ -188,3 +188,16 @@ def test_read_metadata__random_bytes_give_value_error_or_nothing(
 def test_manifest__json_round_trip() -> None:
     manifest = tiny_manifest(files={"model.onnx": "00"})
     assert Manifest.from_json(json.loads(json.dumps(manifest.to_json())), "here") == manifest
+
+
+def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "bundle")
+    path = bundle.path / "manifest.json"
+    values = json.loads(path.read_text())
+    values["sigma_scale"] = [1.0, 2.0, 1.0, 2.0]  # a calibration found after the export may be written in
+    path.write_text(json.dumps(values))
+    assert open_bundle(bundle.path).manifest.sigma_scale == (1.0, 2.0, 1.0, 2.0)
+    values["class_names"] = [f"other {name}" for name in values["class_names"]]
+    path.write_text(json.dumps(values))
+    with pytest.raises(ArtifactError, match=r"manifest\.json says class_names = .*but model\.onnx was exported with"):
+        open_bundle(bundle.path)

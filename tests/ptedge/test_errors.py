@@ -17,7 +17,8 @@ def test_class_mismatch_error__names_both_sides_and_advice() -> None:
     error = ClassMismatchError("the model", ["car"], "val.json", ["car", "bus"], "Give --class-map.")
     assert isinstance(error, InputError)
     assert str(error) == (
-        "the model has classes ['car'], but val.json has ['car', 'bus'] (names and order count). Give --class-map."
+        "the model has classes ['car'], but val.json has ['car', 'bus'] "
+        "(every name counts, their order does not). Give --class-map."
     )
 
 
