@@ -75,7 +75,9 @@ class MutualLearning:
         detections = self.teacher.detect(image_tensor(target.weak, self.device))
         probabilistic = self.student.config.probabilistic
         pseudo = [make_pseudo_boxes(d, self.config.pseudo, probabilistic) for d in detections]
-        moved = [boxes.moved(view.to(self.device)) for boxes, view in zip(pseudo, target.views, strict=True)]
+        size = self.student.config.input_size
+        views = target.views.to(self.device)
+        moved = [boxes.moved(view).clipped(size) for boxes, view in zip(pseudo, views, strict=True)]
         generator = step_generator(self.config.seed, TARGET_SAMPLE, step)
         terms = target_losses(
             self.student,

@@ -5,7 +5,6 @@ Views change only the part that shows the image; the padding stays the channel m
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import cv2
@@ -35,8 +34,9 @@ class AugmentConfig:
         blur: probability of Gaussian blur.
         blur_sigma: (lowest, highest) sigma in input pixels.
         solarize: probability; values of 128 and more are inverted.
-        zoom_out: (lowest, highest) scale; the image shrinks by it and is pasted centred on a mean-filled canvas. Above
-            1 (labelled images only; target frames stop at 1) its centre is enlarged instead.
+        zoom: (lowest, highest) scale; the image shrinks by it and is pasted centred on a mean-filled canvas. Above
+            1 its centre is enlarged instead. A range that holds 1 in its midst keeps the student's boxes honest: with
+            target frames that only shrink, boxes at the teacher's scale tighten from step to step.
 
     Reference:
         method.md section 7.
@@ -51,7 +51,7 @@ class AugmentConfig:
     blur: float = 0.5
     blur_sigma: tuple[float, float] = (0.1, 2.0)
     solarize: float = 0.2
-    zoom_out: tuple[float, float] = (0.5, 1.0)
+    zoom: tuple[float, float] = (0.5, 1.5)
 
     def __post_init__(self) -> None:
         for name in ("jitter", "grayscale", "blur", "solarize"):
@@ -60,8 +60,8 @@ class AugmentConfig:
             require(name, getattr(self, name), 0)
         require("hue", self.hue, 0, 0.5)
         require("lowest blur_sigma", self.blur_sigma[0], 0, self.blur_sigma[1], open_low=True)
-        require("lowest zoom_out", self.zoom_out[0], 0.1, self.zoom_out[1])
-        require("highest zoom_out", self.zoom_out[1], 0.1, 4)
+        require("lowest zoom", self.zoom[0], 0.1, self.zoom[1])
+        require("highest zoom", self.zoom[1], 0.1, 4)
 
 
 def flip(image: Image, boxes: NDArray[np.float32]) -> tuple[Image, NDArray[np.float32]]:
@@ -112,23 +112,19 @@ def _jitter(x: Tensor, config: AugmentConfig, generator: torch.Generator) -> Ten
     return x
 
 
-def draw_zoom(
-    width: int, height: int, config: AugmentConfig, generator: torch.Generator, highest: float = math.inf
-) -> NDArray[np.float32]:
-    """Draw a zoom-out about the centre.
+def draw_zoom(width: int, height: int, config: AugmentConfig, generator: torch.Generator) -> NDArray[np.float32]:
+    """Draw a zoom about the centre.
 
     Args:
         width: of the image in pixels.
         height: of the image in pixels.
         config: range of the scale.
         generator: CPU generator.
-        highest: scales above are cut off.
 
     Returns:
         [3] (scale, dx, dy): x' = scale x + dx, y' = scale y + dy.
     """
-    low, high = config.zoom_out
-    scale = _uniform(min(low, highest), min(high, highest), generator)
+    scale = _uniform(*config.zoom, generator)
     return np.array([scale, (1 - scale) * width / 2, (1 - scale) * height / 2], np.float32)
 
 

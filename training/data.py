@@ -275,7 +275,7 @@ class TargetViews:
         if self.augment is None:
             return weak, weak, np.array([1, 0, 0], np.float32)
         strong = strong_colour(content, self.augment, generator)
-        zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator, highest=1.0)
+        zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
         return weak, _pad(apply_zoom(strong, zoom), self.input_size), zoom
 
     def name(self, index: int) -> str:

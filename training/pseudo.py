@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torchvision.ops import box_area
 
 from ptedge.config import require
 from ptedge.detector.roi_heads import RawDetections
@@ -58,6 +59,27 @@ class PseudoBoxes:
             self.class_weight,
             self.box_weight,
             self.score,
+        )
+
+    def clipped(self, input_size: tuple[int, int]) -> PseudoBoxes:
+        """Boxes cut at the border of the view; those of which less than half is left are dropped.
+
+        Args:
+            input_size: (height, width) in pixels. An enlarged view shows less than the teacher saw.
+        """
+        height, width = input_size
+        limit = self.boxes.new_tensor([width, height, width, height])
+        boxes = torch.minimum(self.boxes.clamp(min=0.0), limit)
+        keep = box_area(boxes) > 0.5 * box_area(self.boxes)
+        return PseudoBoxes(
+            boxes[keep],
+            self.labels[keep],
+            self.probabilities[keep],
+            self.variances[keep],
+            self.proposals[keep],
+            self.class_weight[keep],
+            self.box_weight[keep],
+            self.score[keep],
         )
 
 

@@ -31,7 +31,7 @@ from ptedge.training.data import (
 )
 
 MEAN = np.round(PIXEL_MEAN).astype(np.uint8)
-OFF: dict[str, Any] = {"jitter": 0.0, "grayscale": 0.0, "blur": 0.0, "solarize": 0.0, "zoom_out": (1.0, 1.0)}
+OFF: dict[str, Any] = {"jitter": 0.0, "grayscale": 0.0, "blur": 0.0, "solarize": 0.0, "zoom": (1.0, 1.0)}
 SIZE = (HEIGHT, WIDTH)
 
 
@@ -55,7 +55,7 @@ def test_flip__by_hand() -> None:
 
 
 def test_draw_zoom__is_about_the_centre() -> None:
-    config = AugmentConfig(**{**OFF, "zoom_out": (0.5, 0.9)})
+    config = AugmentConfig(**{**OFF, "zoom": (0.5, 0.9)})
     scales = []
     for seed in range(50):
         scale, dx, dy = draw_zoom(100, 60, config, generator(seed)).tolist()
@@ -180,7 +180,7 @@ def test_loader__workers_leave_interrupts_to_the_main_process() -> None:
 
 
 def test_source_views__boxes_follow_the_picture(source_data: Path) -> None:
-    views = SourceViews(open_dataset(source_data), SIZE, AugmentConfig(**{**OFF, "zoom_out": (0.5, 1.0)}))
+    views = SourceViews(open_dataset(source_data), SIZE, AugmentConfig(**{**OFF, "zoom": (0.5, 1.0)}))
     colours = np.array([[40, 40, 200], [220, 80, 40]])  # RGB of the labels
     for seed in range(4):
         for index in range(5):
@@ -240,7 +240,7 @@ def test_target_views__a_weak_box_moved_covers_the_object_in_the_strong_view(tmp
     image = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     image[20:40, 10:50] = 255
     cv2.imwrite(str(tmp_path / "a.png"), image)
-    config = AugmentConfig(**{**OFF, "zoom_out": (0.5, 0.9)})
+    config = AugmentConfig(**{**OFF, "zoom": (0.5, 0.9)})
     for seed in range(5):
         weak, strong, zoom = TargetViews(index_frames(tmp_path), SIZE, config)(0, generator(seed))
         columns = np.flatnonzero(weak[30, :, 0] == 255)

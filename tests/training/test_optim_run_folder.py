@@ -192,7 +192,7 @@ def test_start_metrics__cuts_what_will_be_repeated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cls", [TrainConfig, AdaptConfig])
 def test_write_config__is_complete_and_reads_back(cls: type[TrainConfig | AdaptConfig], tmp_path: Path) -> None:
-    written = load_config(cls, None, ["seed=3", "optim.steps=17", "augment.zoom_out=[0.25, 0.75]"])
+    written = load_config(cls, None, ["seed=3", "optim.steps=17", "augment.zoom=[0.25, 0.75]"])
     RunFolder(tmp_path, resume=False).write_config(written)
     assert load_config(cls, tmp_path / "config.toml") == written
 
@@ -203,7 +203,7 @@ def test_write_config__is_complete_and_reads_back(cls: type[TrainConfig | AdaptC
         "seed=-1",
         "optim.lr=0",
         "optim.schedule=step",
-        "augment.zoom_out=[0.9, 0.5]",
+        "augment.zoom=[0.9, 0.5]",
         "augment.brightness=-0.5",
         "pseudo.tau_cls=0",
         "pseudo.focal_cls=-1",

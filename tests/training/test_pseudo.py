@@ -13,7 +13,7 @@ from ptedge.detector.gaussian import ROI_WEIGHTS, decode, encode
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
 from ptedge.training.monitor import agreement, anchor_numbers, pseudo_numbers
-from ptedge.training.pseudo import PseudoRule, make_pseudo_boxes
+from ptedge.training.pseudo import PseudoBoxes, PseudoRule, make_pseudo_boxes
 
 P = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])  # background last: an object, and one that is rather none
 RULE: dict[str, Any] = {
@@ -174,3 +174,24 @@ def test_agreement__over_a_batch() -> None:
 
 def test_anchor_numbers__are_shapes_in_pixels(model: ProbabilisticFasterRCNN) -> None:
     assert anchor_numbers(model) == {"anchors": [[33.94, 16.97], [24.0, 24.0], [16.97, 33.94]]}
+
+
+def test_pseudo_boxes_clipped__cut_at_the_border_and_dropped_when_mostly_outside() -> None:
+    boxes = torch.tensor([[10.0, 10.0, 30.0, 20.0], [-8.0, 10.0, 12.0, 20.0], [90.0, 0.0, 130.0, 10.0]])
+    count = len(boxes)
+    whole = PseudoBoxes(
+        boxes=boxes,
+        labels=torch.arange(count),
+        probabilities=torch.full((count, 2), 0.5),
+        variances=torch.full((count, 4), 0.1),
+        proposals=boxes.clone(),
+        class_weight=torch.ones(count),
+        box_weight=torch.ones(count, 4),
+        score=torch.tensor([0.9, 0.8, 0.7]),
+    )
+    cut = whole.clipped((64, 96))
+    # the second keeps 12 of 20 columns, the third 6 of 40; the proposal, which the variance refers to, stays whole
+    assert cut.boxes.tolist() == [[10.0, 10.0, 30.0, 20.0], [0.0, 10.0, 12.0, 20.0]]
+    assert cut.proposals.tolist() == boxes[:2].tolist()
+    assert cut.labels.tolist() == [0, 1]
+    assert len(cut.variances) == len(cut.box_weight) == len(cut.class_weight) == len(cut.score) == 2
