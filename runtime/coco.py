@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ptedge import __version__
+from ptedge.data.coco import xyxy_to_xywh
 from ptedge.detections import Detections
 from ptedge.files import atomic_write, write_error
 
@@ -78,16 +79,15 @@ class CocoWriter:
     def _add(self, file_name: str, width: int, height: int, detections: Detections) -> None:
         image_id = self._images.count + 1
         self._images.add({"id": image_id, "file_name": file_name, "width": width, "height": height, "license": 1})
-        size = detections.boxes[:, 2:] - detections.boxes[:, :2]
         for i in range(len(detections)):
-            corner, extent = detections.boxes[i, :2].tolist(), size[i].tolist()
+            box = xyxy_to_xywh(detections.boxes[i].tolist())
             self._annotations.add(
                 {
                     "id": self._annotations.count + 1,
                     "image_id": image_id,
                     "category_id": int(detections.labels[i]) + 1,
-                    "bbox": [round(v, 2) for v in (*corner, *extent)],
-                    "area": round(extent[0] * extent[1], 2),
+                    "bbox": [round(v, 2) for v in box],
+                    "area": round(box[2] * box[3], 2),
                     "iscrowd": 0,
                     "score": round(float(detections.scores[i]), 5),
                     "sigma": [round(v, 3) for v in detections.sigma[i].tolist()],

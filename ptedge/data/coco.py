@@ -88,7 +88,7 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
             sample.boxes.tolist(), sample.labels.tolist(), sample.ignore.tolist(), strict=True
         ):
             labels: Sequence[int] = range(len(dataset.class_names)) if label == ANY_CLASS else [label]
-            x, y, width, height = _xyxy_to_xywh(box)
+            x, y, width, height = xyxy_to_xywh(box)
             for each in labels:
                 annotations.append(
                     {
@@ -126,7 +126,7 @@ def coco_results(
         {
             "image_id": image_id,
             "category_id": category_ids[int(found.labels[i])],
-            "bbox": [round(value, 3) for value in _xyxy_to_xywh(found.boxes[i].tolist())],
+            "bbox": [round(value, 3) for value in xyxy_to_xywh(found.boxes[i].tolist())],
             "score": round(float(found.scores[i]), 6),
             "sigma": [round(value, 3) for value in found.sigma[i].tolist()],
         }
@@ -192,6 +192,7 @@ def _xywh_to_xyxy(box: tuple[float, float, float, float]) -> tuple[float, float,
     return x, y, x + width, y + height
 
 
-def _xyxy_to_xywh(box: Sequence[float]) -> tuple[float, float, float, float]:
+def xyxy_to_xywh(box: Sequence[float]) -> tuple[float, float, float, float]:
+    """A box (x1, y1, x2, y2) in COCO's form (x, y, width, height), pixels."""
     x1, y1, x2, y2 = box
     return x1, y1, x2 - x1, y2 - y1
