@@ -52,9 +52,9 @@ FULL = Plan(
     target_frames=120,
     target_val=60,
     video_frames=100,
-    train_steps=240,
-    adapt_steps=80,
-    source_free_steps=60,
+    train_steps=400,
+    adapt_steps=100,
+    source_free_steps=80,
     every_bundle=True,
 )
 QUICK = Plan(
