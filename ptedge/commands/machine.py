@@ -200,7 +200,7 @@ def check_onnxruntime(on_jetson: bool) -> Check:
         return Check(name, "ok", detail)
     if on_jetson:
         detail += "; the command is for JetPack 6"
-        fix = "pip install onnxruntime-gpu --index-url https://pypi.jetson-ai-lab.io/jp6/cu126"
+        fix = "pip install onnxruntime-gpu from the Jetson package index that NVIDIA names for this JetPack"
     elif "onnxruntime-gpu" in both:
         fix = 'pip install "onnxruntime-gpu[cuda,cudnn]"'
     else:
@@ -226,7 +226,7 @@ def check_torch() -> list[Check]:
         return [Check("torch", "ok" if _cuda_devices() else "info", f"{version}, built for CUDA {cuda}")]
     if _cuda_devices() == 0:
         return [Check("torch", "info", f"{version}, built for the CPU")]
-    fix = "pip install --force-reinstall torch torchvision --index-url https://download.pytorch.org/whl/cu126"
+    fix = "install the CUDA build of torch and torchvision that the PyTorch site names for this driver"
     return [Check("torch", "problem", f"{version} is built for the CPU, but there is a GPU", fix)]
 
 

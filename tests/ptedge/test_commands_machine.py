@@ -139,7 +139,11 @@ def test_check_onnxruntime__both_packages(installed: Versions) -> None:
     [
         ("onnxruntime-gpu", False, 'pip install "onnxruntime-gpu[cuda,cudnn]"'),
         ("onnxruntime", False, 'pip uninstall -y onnxruntime && pip install "onnxruntime-gpu[cuda,cudnn]"'),
-        ("onnxruntime", True, "pip install onnxruntime-gpu --index-url https://pypi.jetson-ai-lab.io/jp6/cu126"),
+        (
+            "onnxruntime",
+            True,
+            "pip install onnxruntime-gpu from the Jetson package index that NVIDIA names for this JetPack",
+        ),
     ],
 )
 def test_check_onnxruntime__gpu_that_it_does_not_use(
