@@ -200,7 +200,7 @@ def check_onnxruntime(on_jetson: bool) -> Check:
         return Check(name, "ok", detail)
     if on_jetson:
         detail += "; the command is for JetPack 6"
-        fix = "pip install onnxruntime-gpu from the Jetson package index that NVIDIA names for this JetPack"
+        fix = "pip install onnxruntime-gpu from the package index NVIDIA names for this JetPack"
     elif "onnxruntime-gpu" in both:
         fix = 'pip install "onnxruntime-gpu[cuda,cudnn]"'
     else:

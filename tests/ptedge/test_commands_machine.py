@@ -142,7 +142,7 @@ def test_check_onnxruntime__both_packages(installed: Versions) -> None:
         (
             "onnxruntime",
             True,
-            "pip install onnxruntime-gpu from the Jetson package index that NVIDIA names for this JetPack",
+            "pip install onnxruntime-gpu from the package index NVIDIA names for this JetPack",
         ),
     ],
 )
