@@ -33,6 +33,7 @@ EXTRAS = {
     "timm": "train",
     "tomli_w": "train",
     "rich": "train",
+    "h5py": "weights",
     "onnx": "export",
 }
 

@@ -20,8 +20,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PARTS = ("training", "export", "runtime", "samples")
 FOLDERS = ("ptedge", *PARTS)
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-# not installed on a device; matplotlib not even an extra
-WORKSHOP_ONLY = {"torch", "torchvision", "timm", "onnx", "rich", "tomli_w", "matplotlib"}
+# not installed on a device
+WORKSHOP_ONLY = {"torch", "torchvision", "timm", "onnx", "rich", "tomli_w", "matplotlib", "tensorboard", "h5py"}
 HEAVY = {"torch", "torchvision", "timm", "onnx", "cv2", "onnxruntime", "tensorrt", "pycuda"}
 MOST_LINES = 350
 MOST_LINES_OF_A_TEST = 400

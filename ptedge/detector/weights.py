@@ -55,19 +55,27 @@ def load_imagenet(backbone: Backbone, name: str, weights: str) -> LoadReport:
     Args:
         backbone: of :func:`~ptedge.detector.backbone.build_backbone`.
         name: its name.
-        weights: ``auto``, ``none`` or a path (.pth state dict, .safetensors).
+        weights: ``auto``, ``none`` or a path (.pth state dict, .safetensors; for ``vgg16`` also Keras' .h5).
 
     Returns:
         What was loaded; nothing for ``none``.
 
     Raises:
-        InputError: the file is missing, or the download failed (the message lists the other ways).
+        InputError: the file is missing or not for this backbone, or the download failed (the message lists the other
+            ways).
         ArtifactError: tensors are missing or unexpected; the backbone is then unchanged.
+        MissingExtraError: the file needs a package that is not installed.
     """
     if weights == "none":
         return LoadReport("random weights", 0, (), (), 0)
     if weights == "auto":
         source, state = _automatic(name)
+    elif Path(weights).suffix in (".h5", ".hdf5"):
+        from .keras_weights import read_keras_vgg16
+
+        if name != "vgg16":
+            raise InputError(f"{weights}: .h5 weights are read for vgg16, but the backbone is {name}. Give a .pth file")
+        source, state = weights, read_keras_vgg16(Path(weights))
     else:
         source, state = weights, read_state(Path(weights))
     return load_strict(backbone.body, state, source, TAILS[name])
@@ -110,7 +118,7 @@ def read_state(path: Path) -> State:
         ArtifactError: not a state dict.
     """
     if not path.is_file():
-        raise InputError(f"backbone weights {path} do not exist. Give a .pth or .safetensors file, auto or none")
+        raise InputError(f"backbone weights {path} do not exist. Give a .pth, .safetensors or .h5 file, auto or none")
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
