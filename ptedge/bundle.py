@@ -19,6 +19,7 @@ from typing import Any
 
 from ptedge import __version__
 from ptedge.config import from_dict, require, require_one_of, to_dict
+from ptedge.engine_file import EngineRecord, records_from_json, records_to_json
 from ptedge.errors import ArtifactError, ConfigError, OutputError
 from ptedge.files import atomic_write, sha256_file, write_error, write_json
 from ptedge.lineage import Lineage
@@ -55,6 +56,7 @@ class Manifest:
         schema: version of this description.
         tools: package -> version at export.
         files: name -> sha256 of the other files in the bundle.
+        engines: TensorRT engines built from the model; checked when one is used, since the bundle works without.
     """
 
     class_names: tuple[str, ...]
@@ -76,6 +78,7 @@ class Manifest:
     schema: int = SCHEMA
     tools: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    engines: tuple[EngineRecord, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.class_names or len(set(self.class_names)) != len(self.class_names):
@@ -95,7 +98,8 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as in ``manifest.json``."""
-        return to_dict(self) | {"tools": dict(self.tools), "files": dict(self.files)}
+        values = to_dict(self) | {"tools": dict(self.tools), "files": dict(self.files)}
+        return values | {"engines": records_to_json(self.engines)}
 
     @classmethod
     def from_json(cls, values: Any, where: str) -> Manifest:
@@ -117,11 +121,12 @@ class Manifest:
             )
         rest = dict(values)
         tools, files = rest.pop("tools", {}), rest.pop("files", {})
+        engines = records_from_json(rest.pop("engines", []), where)
         for name, table in (("tools", tools), ("files", files)):
             if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
                 raise ArtifactError(f"{where}: {name} must map names to text. {_repair()}")
         try:
-            return dataclasses.replace(from_dict(cls, rest, where), tools=tools, files=files)
+            return dataclasses.replace(from_dict(cls, rest, where), tools=tools, files=files, engines=engines)
         except ConfigError as error:
             raise ArtifactError(f"{error}. {_repair()}") from None
 
@@ -165,10 +170,10 @@ def write_bundle(folder: Path, manifest: Manifest, model: bytes) -> Bundle:
     folder = folder.resolve()  # behind a link, the target is replaced and the link stays
     if folder.exists() and not (folder / MANIFEST_NAME).is_file() and not (folder.is_dir() and _is_empty(folder)):
         raise OutputError(f"cannot write a bundle to {folder}: something else is there. Choose another --out")
-    description = json.dumps(dataclasses.replace(manifest, files={}).to_json(), ensure_ascii=False)
+    description = json.dumps(dataclasses.replace(manifest, files={}, engines=()).to_json(), ensure_ascii=False)
     model = add_metadata(model, METADATA_KEY, description)
     model_hash = hashlib.sha256(model).hexdigest()
-    manifest = dataclasses.replace(manifest, files={MODEL_NAME: model_hash})
+    manifest = dataclasses.replace(manifest, files={MODEL_NAME: model_hash}, engines=())
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         with atomic_write(temporary / MODEL_NAME) as file:
@@ -223,11 +228,11 @@ def _open_file(path: Path) -> Bundle:
 def _check_same(manifest: Manifest, inside: Manifest, where: Path) -> None:
     """Refuse a manifest that says something else of the model than the model itself.
 
-    Left out: hashes of files, sigma_scale (a calibration may come later) and lineage (``ptedge verify`` compares it).
+    Left out: hashes of files, engines and sigma_scale (which come later), and lineage (``ptedge verify`` compares it).
     """
     outer, inner = manifest.to_json(), inside.to_json()
     for key in sorted(outer.keys() | inner.keys()):
-        if key not in ("files", "sigma_scale", "lineage") and outer.get(key) != inner.get(key):
+        if key not in ("files", "engines", "sigma_scale", "lineage") and outer.get(key) != inner.get(key):
             raise ArtifactError(
                 f"{where} says {key} = {outer.get(key)!r}, but {MODEL_NAME} was exported with {inner.get(key)!r}. "
                 f"{_repair(where.parent)}"

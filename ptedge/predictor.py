@@ -41,7 +41,7 @@ class Predictor(Protocol):
 
 
 def open_predictor(path: Path, backend: str = "auto", threads: int | None = None) -> Predictor:
-    """Open a checkpoint, a bundle folder or an ``.onnx`` file.
+    """Open a checkpoint, a bundle folder, an ``.onnx`` file or an ``.engine`` file that stands in its bundle.
 
     Args:
         path: what the user named.
@@ -54,11 +54,12 @@ def open_predictor(path: Path, backend: str = "auto", threads: int | None = None
         MissingExtraError: a checkpoint without torch installed.
     """
     from ptedge.bundle import is_bundle
+    from ptedge.engine_file import ENGINE_SUFFIX
     from ptedge.errors import InputError
 
     if not path.exists():
-        raise InputError(f"{path} does not exist. Give a checkpoint (model.pt), a bundle folder or a model.onnx")
-    if is_bundle(path):
+        raise InputError(f"{path} does not exist. Give a checkpoint (model.pt), a bundle folder, a model.onnx or an engine")
+    if is_bundle(path) or path.suffix == ENGINE_SUFFIX:
         from ptedge.runner import BundlePredictor
 
         return BundlePredictor(path, backend=backend, threads=threads)

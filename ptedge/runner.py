@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.backends import AnyRunner, open_runner
 from ptedge.bundle import open_bundle
 from ptedge.detections import Detections
+from ptedge.engine_file import ENGINE_SUFFIX
 from ptedge.errors import ArtifactError, BackendError
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
 
@@ -52,10 +54,7 @@ class Runner:
         if backend not in BACKENDS:
             raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
         if backend == "tensorrt":
-            raise BackendError(
-                "this version cannot use TensorRT: engines come with ptedge build, which is not available yet. "
-                "Choose --backend cuda or cpu"
-            )
+            raise BackendError(f"{model} is an ONNX file; TensorRT runs the engines of a bundle: ptedge build BUNDLE")
         self.backend, self.reason = "cpu", "asked for"
         self._session: Any = None
         if backend in ("auto", "cuda"):
@@ -131,19 +130,24 @@ class BundlePredictor:
         unconverged: images so far whose suppression stopped before its fixpoint (boxes may overlap there).
     """
 
-    def __init__(self, path: Path, backend: str = "auto", threads: int | None = None) -> None:
+    def __init__(self, path: Path, backend: str = "auto", threads: int | None = None, slots: int = 1) -> None:
         """Open a bundle and load its model.
 
         Args:
-            path: bundle folder or ONNX file.
-            backend: ``auto``, ``cuda`` or ``cpu``.
+            path: bundle folder, ONNX file, or engine file inside a bundle.
+            backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``; an engine file is TensorRT's alone.
             threads: CPU threads; ``None`` leaves the default.
+            slots: calls that can be under way at once on TensorRT.
 
         Raises:
-            ArtifactError: broken bundle, or a graph that is not what its manifest says.
-            BackendError: the backend is not there.
+            ArtifactError: broken bundle or engine, or a graph that is not what its manifest says.
+            BackendError: the backend is not there, or no engine fits this machine.
+            MissingExtraError: TensorRT was asked for and is not installed.
         """
-        bundle = open_bundle(path)
+        engine = path.name if path.suffix == ENGINE_SUFFIX else None
+        if engine is not None and backend not in ("auto", "tensorrt"):
+            raise BackendError(f"{path} is a TensorRT engine; it cannot run on {backend}. Give its bundle instead")
+        bundle = open_bundle(path if engine is None else path.parent)
         self.manifest = bundle.manifest
         self.class_names = bundle.manifest.class_names
         self.input_size = bundle.manifest.input_size
@@ -151,7 +155,7 @@ class BundlePredictor:
         self.batch = bundle.manifest.batch
         self.unconverged = 0
         self._sigma_scale = np.array(bundle.manifest.sigma_scale, np.float32)
-        self.runner = Runner(bundle.model_path, backend, threads)
+        self.runner: AnyRunner = open_runner(bundle, backend, threads, engine=engine, slots=slots)
         expected = {"images": ((self.batch, 3, *self.input_size), np.dtype(np.uint8))}
         missing = [name for name in OUTPUTS if name not in self.runner.output_names]
         if self.runner.inputs != expected or missing:

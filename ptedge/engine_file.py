@@ -1,0 +1,218 @@
+"""TensorRT engines of a bundle: what ``manifest.json`` records of each, and whether one fits the machine it is on.
+
+An engine file is untouched TensorRT output. It runs only with the TensorRT version and on the GPU architecture it was
+built with (unless built to be compatible), so all of that stands in the manifest and is checked before loading.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptedge.config import from_dict, require_one_of, to_dict
+from ptedge.errors import ArtifactError, ConfigError
+from ptedge.files import sha256_file, write_json
+
+ENGINE_SUFFIX = ".engine"
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What an engine is bound to.
+
+    Attributes:
+        tensorrt: version, for example ``10.3.0``.
+        cuda: version of the CUDA driver interface, for example ``12.6``.
+        gpu: name of the device.
+        compute_capability: for example ``8.7``.
+    """
+
+    tensorrt: str
+    cuda: str
+    gpu: str
+    compute_capability: str
+
+
+@dataclass(frozen=True)
+class EngineRecord:
+    """What the manifest says of one engine file.
+
+    Attributes:
+        file: name inside the bundle.
+        sha256: of the file.
+        onnx_sha256: of the ``model.onnx`` it was built from.
+        precision: of the bundle: ``fp32``, ``fp16`` or ``int8``.
+        tensorrt: version that built it.
+        cuda: version of the CUDA driver interface there.
+        gpu: device it was built on.
+        compute_capability: of that device.
+        flags: what the builder was told, in words: ``tf32``, ``version_compatible``, ``hardware_ampere_plus``...
+        workspace_mb: limit of scratch memory while building, in MiB.
+        optimization_level: of the builder; -1 where the version has none.
+        built: time, ISO 8601 UTC.
+        seconds: how long building took.
+        memory_mb: peak memory of the building process in MiB; 0 where unknown.
+    """
+
+    file: str
+    sha256: str
+    onnx_sha256: str
+    precision: str
+    tensorrt: str
+    cuda: str
+    gpu: str
+    compute_capability: str
+    flags: tuple[str, ...] = ()
+    workspace_mb: int = 0
+    optimization_level: int = -1
+    built: str = ""
+    seconds: float = 0.0
+    memory_mb: int = 0
+
+    def __post_init__(self) -> None:
+        require_one_of("engine precision", self.precision, ("fp32", "fp16", "int8"))
+        if Path(self.file).name != self.file or not self.file.endswith(ENGINE_SUFFIX):
+            raise ValueError(f"engine file is {self.file!r}; it must be a name ending in {ENGINE_SUFFIX}")
+
+
+def engine_name(gpu: str, tensorrt: str, precision: str) -> str:
+    """File name of an engine: ``model.<gpu>-<trt>-<precision>.engine``.
+
+    Args:
+        gpu: device name as CUDA reports it.
+        tensorrt: version.
+        precision: of the bundle.
+    """
+    slug = re.sub(r"[^a-z0-9]+", "_", gpu.lower()).strip("_") or "gpu"
+    return f"model.{slug}-{tensorrt}-{precision}{ENGINE_SUFFIX}"
+
+
+def records_from_json(values: Any, where: str) -> tuple[EngineRecord, ...]:
+    """Read the manifest's ``engines``.
+
+    Raises:
+        ArtifactError: not a list of such records.
+    """
+    if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
+        raise ArtifactError(f"{where}: engines must be a list of tables. Build again: ptedge build BUNDLE")
+    try:
+        return tuple(from_dict(EngineRecord, value, f"{where}: engines") for value in values)
+    except ConfigError as error:
+        raise ArtifactError(f"{error}. Build again: ptedge build BUNDLE") from None
+
+
+def records_to_json(records: Sequence[EngineRecord]) -> list[dict[str, Any]]:
+    """The manifest's ``engines`` as plain values."""
+    return [to_dict(record) for record in records]
+
+
+def add_record(manifest_path: Path, record: EngineRecord) -> None:
+    """Enter an engine into ``manifest.json``; one of the same file name is replaced.
+
+    Args:
+        manifest_path: of the bundle.
+        record: what to enter.
+
+    Raises:
+        ArtifactError: the manifest cannot be read.
+        OutputError: it cannot be written; what stood there is untouched.
+    """
+    try:
+        values = json.loads(manifest_path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"cannot read {manifest_path}: {error}. Write the bundle again: ptedge export") from None
+    kept = [e for e in values.get("engines", []) if e.get("file") != record.file]
+    values["engines"] = [*kept, to_dict(record)]
+    write_json(manifest_path, values)
+
+
+def differences(record: EngineRecord, here: Platform, onnx_sha256: str) -> list[str]:
+    """Why an engine cannot be used here, in words; empty when it can.
+
+    Args:
+        record: of the engine.
+        here: this machine.
+        onnx_sha256: of the bundle's model.
+    """
+    found = []
+    if record.onnx_sha256 != onnx_sha256:
+        found.append("it was built from another model.onnx")
+    if record.tensorrt != here.tensorrt and not _version_compatible(record, here):
+        found.append(f"it was built with TensorRT {record.tensorrt}, here is {here.tensorrt}")
+    if record.compute_capability != here.compute_capability and not _hardware_compatible(record, here):
+        found.append(
+            f"it was built on {record.gpu} (compute capability {record.compute_capability}), "
+            f"here is {here.gpu} ({here.compute_capability})"
+        )
+    return found
+
+
+def _version_compatible(record: EngineRecord, here: Platform) -> bool:
+    """Built to run with other minor versions of the same major one, this one or later."""
+    built, found = _numbers(record.tensorrt), _numbers(here.tensorrt)
+    return "version_compatible" in record.flags and built[:1] == found[:1] and built <= found
+
+
+def _hardware_compatible(record: EngineRecord, here: Platform) -> bool:
+    if "hardware_ampere_plus" in record.flags:
+        return _numbers(here.compute_capability) >= (8, 0)
+    return False
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def choose_engine(
+    folder: Path, records: Sequence[EngineRecord], here: Platform, onnx_sha256: str
+) -> tuple[EngineRecord | None, str]:
+    """The newest engine of a bundle that fits this machine.
+
+    Args:
+        folder: of the bundle.
+        records: from its manifest.
+        here: this machine.
+        onnx_sha256: of its model.
+
+    Returns:
+        The record, or ``None``, and in words why not, with the command that repairs it.
+    """
+    if not records:
+        return None, f"the bundle holds no engine. Build one here: ptedge build {folder}"
+    reasons = []
+    for record in sorted(records, key=lambda r: r.built, reverse=True):
+        found = differences(record, here, onnx_sha256)
+        if not found and not (folder / record.file).is_file():
+            found = ["the file is missing"]
+        if not found:
+            return record, ""
+        reasons.append(f"{record.file}: {', '.join(found)}")
+    return None, f"no engine of the bundle fits ({'; '.join(reasons)}). Build one here: ptedge build {folder}"
+
+
+def read_engine(folder: Path, record: EngineRecord) -> bytes:
+    """The engine's bytes, checked against its record.
+
+    Raises:
+        ArtifactError: missing, or changed.
+    """
+    path = folder / record.file
+    try:
+        if sha256_file(path) != record.sha256:
+            raise ArtifactError(
+                f"{path} does not match the manifest: changed or cut short. Build it again: ptedge build {folder}"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}. Build it again: ptedge build {folder}") from None
+
+
+def same_build(record: EngineRecord, other: EngineRecord) -> bool:
+    """Whether two records describe the same work: same model, machine and builder settings."""
+    ignored = {"sha256": "", "built": "", "seconds": 0.0, "memory_mb": 0}
+    return dataclasses.replace(record, **ignored) == dataclasses.replace(other, **ignored)  # type: ignore[arg-type]
