@@ -15,13 +15,15 @@ from torch import Tensor
 from ptedge.checkpoint import Checkpoint, Lineage, load_checkpoint
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.errors import ConfigError
 from ptedge.files import sha256_file
 from ptedge.frames import FrameIndex, index_frames
 
+from .align import DomainClassifiers, watch
 from .config import AdaptConfig
 from .data import Batch, SourceViews, StepBatches, Stream, TargetViews, collate_source, collate_target, step_generator
 from .monitor import agreement, anchor_numbers, pseudo_numbers
-from .optim import build_optimizer
+from .optim import add_parameters, build_optimizer
 from .pretrain import SOURCE_STREAM, describe, image_tensor, open_trainable, to_device
 from .pseudo import make_pseudo_boxes
 from .run_folder import RunFolder, state_of
@@ -51,8 +53,21 @@ class MutualLearning:
         # never changed: what the source model said, to compare with and to fall back on
         self.snapshot = copy.deepcopy(model).eval().requires_grad_(False)
         self.teacher = make_teacher(model)
+        # whose pseudo boxes count; a copy that stays as it is makes fixed pseudo labels
+        self.labeller = self.teacher if config.teacher.labels == "teacher" else make_teacher(model)
+        self.domains = DomainClassifiers(model, config.align).to(device) if config.align.method != "none" else None
         model.backbone.frozen_statistics = config.batch_norm == "frozen"
         self.student = model.train()
+
+    @property
+    def parts(self) -> dict[str, torch.nn.Module]:
+        """All that changes or cannot be had again from the start checkpoint, by its name in last.pt."""
+        parts: dict[str, torch.nn.Module] = {"student": self.student, "teacher": self.teacher}
+        if self.labeller is not self.teacher:
+            parts["labeller"] = self.labeller
+        if self.domains is not None:
+            parts["domains"] = self.domains
+        return parts
 
     def losses(self, step: int, batches: list[Batch]) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Weighted losses of one step, and numbers for the log.
@@ -62,17 +77,25 @@ class MutualLearning:
             batches: target, then source unless source-free.
 
         Reference:
-            Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T.
+            Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T. Domain alignment adds its terms
+            (:mod:`~ptedge.training.align`) and usually has lambda_T = 0, which leaves pseudo boxes out.
         """
         target, *source = batches
         losses: dict[str, Tensor] = {}
         if source:
             images, targets = to_device(source[0], self.device)
             generator = step_generator(self.config.seed, SOURCE_SAMPLE, step)
-            with keep_statistics(self.student):  # the teacher, who follows, works on target frames only
+            # statistics stay: the teacher, who follows, works on target frames only
+            with keep_statistics(self.student), watch(self.student, self.config.align) as seen:
                 losses.update(source_losses(self.student, images, targets, self.config.sampling, generator))
+            if self.domains is not None:
+                losses.update(self.domains.source_losses(seen, targets))
+                strong = image_tensor(target.images, self.device)
+                losses.update(self.domains.target_losses(self.student, strong, self.config.sampling.roi_count))
+        if self.config.lambda_target == 0:
+            return losses, {}
         assert target.weak is not None and target.views is not None
-        detections = self.teacher.detect(image_tensor(target.weak, self.device))
+        detections = self.labeller.detect(image_tensor(target.weak, self.device))
         probabilistic = self.student.config.probabilistic
         pseudo = [make_pseudo_boxes(d, self.config.pseudo, probabilistic) for d in detections]
         size = self.student.config.input_size
@@ -129,6 +152,7 @@ def adapt(
         PtedgeError: see the error tree.
     """
     started = time.perf_counter()
+    _check(config, source)
     start = load_checkpoint(checkpoint)
     frames = index_frames(target)
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
@@ -142,6 +166,8 @@ def adapt(
         "parent": parent,
         "classes": list(start.class_names),
         "optimizer_name": config.optim.optimizer,
+        "align.method": config.align.method,
+        "teacher.labels": config.teacher.labels,
     }
     state = folder.load_state(identity) if resume else None
     device = prepare_torch(config.seed)
@@ -149,13 +175,15 @@ def adapt(
     # the checkpoint may come from training without gradient on anchors; adaptation moves them when anchor_lr is not 0
     learning = MutualLearning(model, config, device)
     optimizer = build_optimizer(learning.student, config.optim)
+    if learning.domains is not None:
+        add_parameters(optimizer, learning.domains, config.optim)
     first_step = 0
     if state is not None:
-        first_step = folder.restore(state, optimizer, student=learning.student, teacher=learning.teacher)
+        first_step = folder.restore(state, optimizer, **learning.parts)
     elif config.teacher.adabn:
         seen = _adapt_statistics(learning, frames, config)
         click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
-    if first_step < config.optim.steps:
+    if first_step < config.optim.steps or state is None:
         folder.write_config(config)
         folder.start_metrics(first_step)
     click.echo(f"target {target}: {len(frames)} frames, unlabelled", err=True)
@@ -182,7 +210,7 @@ def adapt(
         checkpoint_every=config.checkpoint_every,
         after_step=learning.after_step,
         make_checkpoint=make_checkpoint,
-        extra_state=lambda: {**identity, "teacher": state_of(learning.teacher)},
+        extra_state=lambda: {**identity, **{n: state_of(m) for n, m in learning.parts.items() if n != "student"}},
         monitor=learning.monitor,
     )
     summary: dict[str, Any] = {
@@ -222,7 +250,20 @@ def _adapt_statistics(learning: MutualLearning, frames: FrameIndex, config: Adap
     for reason in skipped.values():
         click.echo(f"skipped: {reason}", err=True)
     learning.teacher.load_state_dict(learning.student.state_dict())
+    learning.labeller.load_state_dict(learning.student.state_dict())
     return seen
+
+
+def _check(config: AdaptConfig, source: Path | None) -> None:
+    if source is not None:
+        return
+    if config.align.method != "none":
+        raise ConfigError(
+            f"align.method={config.align.method} aligns source and target features and needs both. "
+            f"Give --source DATA instead of --source-free, or set align.method=none"
+        )
+    if config.lambda_target == 0 and config.optim.steps:
+        raise ConfigError("source-free with lambda_target=0 leaves nothing to learn. Raise lambda_target")
 
 
 def _streams(

@@ -8,6 +8,7 @@ from typing import Any
 from ptedge.config import require, require_one_of
 from ptedge.detector.config import ModelConfig
 
+from .align import AlignConfig
 from .augment import AugmentConfig
 from .pseudo import PseudoRule
 from .source_loss import Sampling
@@ -22,7 +23,7 @@ class OptimConfig:
 
     Attributes:
         optimizer: ``sgd`` (the paper) or ``adamw`` (needs fewer steps; its lr is about a twentieth).
-        steps: optimiser steps.
+        steps: optimiser steps; ``adapt`` takes 0 too, which leaves AdaBN alone.
         batch: images a step (of each domain, in ``adapt``).
         lr: learning rate, as given; it is not scaled.
         momentum: of SGD; the first beta of AdamW.
@@ -48,7 +49,7 @@ class OptimConfig:
     anchor_lr: float = 0.0
 
     def __post_init__(self) -> None:
-        require("steps", self.steps, 1)
+        require("steps", self.steps, 0)
         require("batch", self.batch, 1)
         require("lr", self.lr, 0, open_low=True)
         require("momentum", self.momentum, 0, 0.9999)
@@ -89,6 +90,7 @@ class TrainConfig:
     sampling: Sampling = field(default_factory=Sampling)
 
     def __post_init__(self) -> None:
+        require("optim.steps", self.optim.steps, 1)
         require_one_of("view", self.view, ("strong", "weak"))
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
@@ -100,16 +102,20 @@ class TeacherConfig:
 
     Attributes:
         ema: share of the teacher kept each step.
+        labels: whose pseudo boxes the student learns: the ``teacher``'s, or always those of the ``start`` model (after
+            AdaBN): fixed pseudo labels, which cannot feed back.
         adabn: re-estimate BatchNorm statistics on target frames before the first step.
         adabn_images: at most this many frames for it.
     """
 
     ema: float = 0.9996
+    labels: str = "teacher"
     adabn: bool = False
     adabn_images: int = 256
 
     def __post_init__(self) -> None:
         require("ema", self.ema, 0, 1)
+        require_one_of("labels", self.labels, ("teacher", "start"))
         require("adabn_images", self.adabn_images, 2)
 
 
@@ -124,11 +130,12 @@ class AdaptConfig:
         checkpoint_every: steps between writes of last.pt.
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
-        lambda_target: weight of the target losses against the source losses.
+        lambda_target: weight of the target losses against the source losses; 0 leaves pseudo boxes out altogether.
         optim: the optimiser.
         teacher: the mean teacher.
         pseudo: pseudo boxes.
         target: what is learnt from them.
+        align: domain alignment by gradient reversal.
         augment: the strong view.
         sampling: anchors and proposals an image that learn.
     """
@@ -143,6 +150,7 @@ class AdaptConfig:
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
     pseudo: PseudoRule = field(default_factory=PseudoRule)
     target: TargetRule = field(default_factory=TargetRule)
+    align: AlignConfig = field(default_factory=AlignConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     sampling: Sampling = field(default_factory=Sampling)
 

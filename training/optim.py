@@ -35,6 +35,12 @@ def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torc
     return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum)
 
 
+def add_parameters(optimizer: torch.optim.Optimizer, module: torch.nn.Module, config: OptimConfig) -> None:
+    """Let the optimiser also move a module that is no part of the detector, at the detector's learning rate."""
+    group = {"params": list(module.parameters()), "lr": config.lr, "weight_decay": config.weight_decay, "name": "extra"}
+    optimizer.add_param_group(group)
+
+
 def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
     """Load momenta of an earlier run; learning rate, momentum and decay stay those of the present settings."""
     settings = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]

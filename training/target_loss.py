@@ -23,16 +23,21 @@ from .source_loss import Sampling
 class TargetRule:
     """What of a target image is learnt.
 
+    A scale of 0 switches a part off: ``cls_scale = 0`` leaves localisation only, ``box_scale = 0`` classification only.
+
     Attributes:
         background: also learn background from anchors and proposals that match no pseudo box (the paper: no).
+        cls_scale: factor on the class terms.
         box_scale: factor on the box terms. Labelled images divide box terms by the number of all sampled proposals,
             of which a quarter at most is positive; here all are positive, and 0.25 keeps the two losses on one scale.
     """
 
     background: bool = False
+    cls_scale: float = 1.0
     box_scale: float = 0.25
 
     def __post_init__(self) -> None:
+        require("cls_scale", self.cls_scale, 0)
         require("box_scale", self.box_scale, 0)
 
 
@@ -98,7 +103,7 @@ def _rpn_losses(
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(box)
     return {
-        "target_rpn_cls": safe_mean(torch.cat(cls_terms), cls_count, rpn.logits),
+        "target_rpn_cls": rule.cls_scale * safe_mean(torch.cat(cls_terms), cls_count, rpn.logits),
         "target_rpn_box": rule.box_scale * safe_mean(torch.cat(box_terms), box_count, rpn.deltas),
     }
 
@@ -143,7 +148,7 @@ def _roi_losses(
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(row)
     return {
-        "target_roi_cls": safe_mean(torch.cat(cls_terms), cls_count, output.logits),
+        "target_roi_cls": rule.cls_scale * safe_mean(torch.cat(cls_terms), cls_count, output.logits),
         "target_roi_box": rule.box_scale * safe_mean(torch.cat(box_terms), box_count, output.deltas),
     }
 

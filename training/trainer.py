@@ -85,7 +85,7 @@ def run_loop(
     """
     before = resumed or {}
     result = LoopResult(first_step, skipped=dict(before.get("skipped", {})), last=dict(before.get("last", {})))
-    if first_step >= optim.steps:
+    if first_step >= optim.steps and resumed is not None:
         click.echo(
             f"nothing is left to do: {folder.path} has {first_step} steps, and optim.steps is {optim.steps}. "
             f"Raise optim.steps to go on",
