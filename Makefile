@@ -41,7 +41,7 @@ wheel: $(STAMP)
 	rm -rf build/lib dist
 	$(BIN)/python -m build --wheel
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml .ci/tensorrt_stubs.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "ptedge needs Python 3.10 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
@@ -50,6 +50,7 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]" || \
 	  { echo "Installing failed (message above). torch is the large part: it needs about 6 GB of free disk and the package index." >&2; \
 	    echo "On a machine without a GPU, install the CPU build of torch and torchvision into $(VENV) first, then make." >&2; exit 1; }
+	@$(BIN)/python .ci/tensorrt_stubs.py $(VENV)/stubs
 	@touch $(STAMP)
 
 clean:
