@@ -31,7 +31,7 @@ def test_adabn_alone__no_step_changes_statistics_only(
     words = ["--target", target_frames, "--source-free", "--resume"]
     status, err = ptedge.adapt(pretrained, run, *words, steps=1, sets=("teacher.adabn=true",))
     assert status == 0, err
-    assert summary(run)["steps"] == 1 and FILES <= {path.name for path in run.iterdir()}
+    assert summary(run)["steps"] == 1 and {path.name for path in run.iterdir()} >= FILES
 
 
 def test_train__needs_a_step(ptedge: Shell, source_data: Path, tmp_path: Path) -> None:
@@ -58,7 +58,10 @@ def test_fixed_labels__are_the_start_models_after_adabn(
 
 @pytest.mark.parametrize(
     ("switch", "off", "still"),
-    [("target.cls_scale=0", "_cls", "roi_head.deltas.weight"), ("target.box_scale=0", "_box", "roi_head.logits.weight")],
+    [
+        ("target.cls_scale=0", "_cls", "roi_head.deltas.weight"),
+        ("target.box_scale=0", "_box", "roi_head.logits.weight"),
+    ],
 )
 def test_one_half__of_the_target_loss(
     ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path, switch: str, off: str, still: str
