@@ -1,4 +1,4 @@
-"""Commands ``ptedge export`` and ``ptedge verify``."""
+"""Commands ``ptedge export``, ``ptedge build`` and ``ptedge verify``."""
 
 from __future__ import annotations
 
@@ -59,6 +59,67 @@ def export(
         f"Next: ptedge verify {out} --against {checkpoint}",
         err=True,
     )
+
+
+@click.command()
+@click.argument("bundle", type=PATH)
+@click.option(
+    "--workspace",
+    type=click.IntRange(min=0),
+    default=4096,
+    show_default=True,
+    help="Scratch memory, MiB; 0 for no limit.",
+)
+@click.option(
+    "--optimization-level", type=click.IntRange(0, 5), help="Higher searches longer (TensorRT 8.6 and later)."
+)
+@click.option("--tf32", is_flag=True, help="Let float32 products be rounded to 10 bits: faster, less exact.")
+@click.option("--version-compatible", is_flag=True, help="Also run with later minor versions (8.6 and later).")
+@click.option(
+    "--hardware",
+    type=click.Choice(["none", "ampere_plus"]),
+    default="none",
+    show_default=True,
+    help="Run on other GPUs too, slower (8.6 and later).",
+)
+@click.option("--dla", type=click.IntRange(min=0), help="Deep learning accelerator core; the rest runs on the GPU.")
+@click.option("--timing-cache", type=PATH, help="File of measured kernel times. Default: in the user's cache folder.")
+@click.option("--force", is_flag=True, help="Build even if nothing changed.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def build(
+    bundle: Path,
+    workspace: int,
+    optimization_level: int | None,
+    tf32: bool,
+    version_compatible: bool,
+    hardware: str,
+    dla: int | None,
+    timing_cache: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Build a TensorRT engine of BUNDLE for this device, into the bundle.
+
+    An engine belongs to one TensorRT version and one kind of GPU: run this on the device itself, and again after an
+    update. What is there already and still fits is not built again.
+
+    \b
+    Example: ptedge build bundle
+    """
+    from .engine import build_engine, default_timing_cache
+    from .engine_worker import BuildOptions
+
+    options = BuildOptions(workspace, optimization_level, tf32, version_compatible, hardware, dla)
+    cache = timing_cache or default_timing_cache()
+    record, new = build_engine(
+        bundle, options, timing_cache=cache, force=force, tell=lambda line: click.echo(line, err=True)
+    )
+    if as_json:
+        from ptedge.config import to_dict
+
+        click.echo(json.dumps({"bundle": str(bundle), "new": new, "engine": to_dict(record)}, indent=2))
+    how = f"built in {record.seconds:.0f} s" if new else "nothing changed since it was built; --force builds again"
+    click.echo(f"{bundle / record.file}: {how}. Next: ptedge verify {bundle} --backend tensorrt", err=True)
 
 
 @click.command()

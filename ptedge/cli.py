@@ -16,6 +16,7 @@ COMMANDS = {
     "adapt": ("ptedge.training.cli:adapt", "Adapt a detector to unlabelled target frames."),
     "eval": ("ptedge.commands.evaluate:evaluate", "Score a model on labelled data: AP and quality of sigma."),
     "export": ("ptedge.export.cli:export", "Write a checkpoint as an ONNX bundle for the device."),
+    "build": ("ptedge.export.cli:build", "Build a TensorRT engine of a bundle on this device."),
     "verify": ("ptedge.export.cli:verify", "Check that a bundle answers as its checkpoint does."),
     "run": ("ptedge.runtime.cli:run", "Detect on images or video; write results, collect frames."),
     "benchmark": ("ptedge.runtime.cli:benchmark", "Measure how fast a bundle runs on this machine."),
@@ -35,6 +36,8 @@ EXTRAS = {
     "rich": "train",
     "h5py": "weights",
     "onnx": "export",
+    "tensorrt": "tensorrt",
+    "pycuda": "tensorrt",
 }
 
 

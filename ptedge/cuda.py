@@ -1,8 +1,8 @@
 """One CUDA device through pycuda, on the context that everyone else in the process shares, and CUDA graphs by ctypes.
 
-``pycuda.autoinit`` would make a second context beside the one torch and ONNX Runtime use; pointers and streams of one are
-invalid in the other. Here the device's *primary* context is retained instead, made current only while a thread works with
-it, and released at the end. pycuda has no graphs, so those few calls go to the driver library itself.
+``pycuda.autoinit`` would make a second context beside the one torch and ONNX Runtime use; pointers and streams of one
+are invalid in the other. Here the device's *primary* context is retained instead, made current only while a thread
+works with it, and released at the end. pycuda has no graphs, so those few calls go to the driver library itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CudaDevice:
             BackendError: no device answers.
         """
         try:
-            import pycuda.driver as driver
+            from pycuda import driver
         except ImportError as error:
             if getattr(error, "name", None) in ("pycuda", "pycuda.driver"):
                 raise missing_extra("pycuda", "tensorrt") from None
@@ -96,8 +96,8 @@ class CudaDevice:
 class CudaGraph:
     """Work recorded from a stream, launched again with one call.
 
-    Recording needs a stream on which the same work ran once before, so that nothing is set up lazily any more. All calls
-    need the device's context current.
+    Recording needs a stream on which the same work ran once before, so that nothing is set up lazily any more. All
+    calls need the device's context current.
     """
 
     def __init__(self, stream: int, work: Callable[[], None]) -> None:

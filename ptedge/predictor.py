@@ -58,7 +58,9 @@ def open_predictor(path: Path, backend: str = "auto", threads: int | None = None
     from ptedge.errors import InputError
 
     if not path.exists():
-        raise InputError(f"{path} does not exist. Give a checkpoint (model.pt), a bundle folder, a model.onnx or an engine")
+        raise InputError(
+            f"{path} does not exist. Give a checkpoint (model.pt), a bundle folder, a model.onnx or an engine"
+        )
     if is_bundle(path) or path.suffix == ENGINE_SUFFIX:
         from ptedge.runner import BundlePredictor
 

@@ -1,7 +1,7 @@
-"""Run a TensorRT engine: tensor addresses, pinned or mapped memory, its own streams, a CUDA graph where one can be recorded.
+"""Run a TensorRT engine: tensor addresses, pinned or mapped memory, own streams, a CUDA graph where one can be recorded.
 
-Only what TensorRT 8.5, 10 and 11 have in common is used. An engine has one or more *slots*; each is an execution context
-with its memory and stream, so as many calls can be under way at once, from any threads.
+Only what TensorRT 8.5, 10 and 11 have in common is used. An engine has one or more *slots*; each is an execution
+context with its memory and stream, so as many calls can be under way at once, from any threads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 256  # bytes; device allocations start at such addresses, and so does each tensor in the shared ones
 # TensorRT 8.5's own trt.nptype uses numpy names that numpy has dropped
-DTYPES = {"FLOAT": np.float32, "HALF": np.float16, "INT8": np.int8, "INT32": np.int32, "BOOL": np.bool_, "UINT8": np.uint8, "INT64": np.int64}  # fmt: skip
+DTYPES = {
+    "FLOAT": np.float32,
+    "HALF": np.float16,
+    "INT8": np.int8,
+    "INT32": np.int32,
+    "BOOL": np.bool_,
+    "UINT8": np.uint8,
+    "INT64": np.int64,
+}
 
 
 class TensorRTRunner:
@@ -210,7 +218,8 @@ def _tensors(tensorrt: Any, engine: trt.ICudaEngine) -> list[_Tensor]:
     ends = {True: 0, False: 0}  # inputs lie in one buffer, outputs in another: one copy each way
     for i in range(engine.num_io_tensors):
         name = engine.get_tensor_name(i)
-        shape = tuple(int(side) for side in engine.get_tensor_shape(name))
+        dims: Any = engine.get_tensor_shape(name)  # iterable, though its stub does not say so
+        shape = tuple(int(side) for side in dims)
         kind = engine.get_tensor_dtype(name).name
         if kind not in DTYPES or any(side < 0 for side in shape):
             raise ArtifactError(f"the engine's tensor {name!r} is {kind} {list(shape)}, which ptedge does not feed")
