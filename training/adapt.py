@@ -15,12 +15,11 @@ from torch import Tensor
 from ptedge.checkpoint import Checkpoint, Lineage, load_checkpoint
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.errors import ConfigError
 from ptedge.files import sha256_file
 from ptedge.frames import FrameIndex, index_frames
 
 from .align import DomainClassifiers, watch
-from .config import AdaptConfig
+from .config import AdaptConfig, check_mode
 from .data import Batch, SourceViews, StepBatches, Stream, TargetViews, collate_source, collate_target, step_generator
 from .monitor import agreement, anchor_numbers, pseudo_numbers
 from .optim import add_parameters, build_optimizer
@@ -152,7 +151,7 @@ def adapt(
         PtedgeError: see the error tree.
     """
     started = time.perf_counter()
-    _check(config, source)
+    check_mode(config, source_free=source is None)
     start = load_checkpoint(checkpoint)
     frames = index_frames(target)
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
@@ -252,18 +251,6 @@ def _adapt_statistics(learning: MutualLearning, frames: FrameIndex, config: Adap
     learning.teacher.load_state_dict(learning.student.state_dict())
     learning.labeller.load_state_dict(learning.student.state_dict())
     return seen
-
-
-def _check(config: AdaptConfig, source: Path | None) -> None:
-    if source is not None:
-        return
-    if config.align.method != "none":
-        raise ConfigError(
-            f"align.method={config.align.method} aligns source and target features and needs both. "
-            f"Give --source DATA instead of --source-free, or set align.method=none"
-        )
-    if config.lambda_target == 0 and config.optim.steps:
-        raise ConfigError("source-free with lambda_target=0 leaves nothing to learn. Raise lambda_target")
 
 
 def _streams(

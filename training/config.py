@@ -7,6 +7,7 @@ from typing import Any
 
 from ptedge.config import require, require_one_of
 from ptedge.detector.config import ModelConfig
+from ptedge.errors import ConfigError
 
 from .align import AlignConfig
 from .augment import AugmentConfig
@@ -167,6 +168,23 @@ SOURCE_FREE_DEFAULTS: dict[str, Any] = {
     "teacher": {"adabn": True},
     "pseudo": {"clamp_focal": True},
 }
+
+
+def check_mode(config: AdaptConfig, *, source_free: bool) -> None:
+    """Refuse settings that need source data where there is none.
+
+    Raises:
+        ConfigError: alignment, or nothing to learn.
+    """
+    if not source_free:
+        return
+    if config.align.method != "none":
+        raise ConfigError(
+            f"align.method={config.align.method} aligns source and target features and needs both. "
+            f"Give --source DATA instead of --source-free, or set align.method=none"
+        )
+    if config.lambda_target == 0 and config.optim.steps:
+        raise ConfigError("source-free with lambda_target=0 leaves nothing to learn. Raise lambda_target")
 
 
 def _check_loop(seed: int, workers: int, log_every: int, checkpoint_every: int) -> None:
