@@ -1,0 +1,198 @@
+"""What a run's metrics.jsonl says, as series over steps: the one source of plots and TensorBoard events."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.errors import ArtifactError, InputError
+
+FloatArray = NDArray[np.float64]
+HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
+# keys under which a line tells that a guard was at work; the value says which, or what it did
+EVENT_KEYS = ("guard", "guards", "tripped", "trip", "rollback", "event")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened at a step, such as a guard that tripped.
+
+    Attributes:
+        step: optimiser steps done by then.
+        text: what happened, in a few words.
+    """
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over steps; steps at which the value was absent or not finite are left out.
+
+    Attributes:
+        steps: [N], not falling.
+        values: [N].
+    """
+
+    steps: FloatArray
+    values: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@dataclass
+class Curves:
+    """The logged lines of one run.
+
+    Attributes:
+        name: of the run, for legends.
+        lines: one dictionary a logged step, in order.
+        events: guards' trips and rollbacks.
+    """
+
+    name: str
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[str]:
+        """Names of all numbers, in order of appearance."""
+        return list(dict.fromkeys(key for line in self.lines for key in scalars(line)))
+
+    def series(self, key: str) -> Series:
+        """One number over steps.
+
+        Args:
+            key: as logged; ``box_entropy`` is worked out from ``box_variance`` where a run did not log it.
+        """
+        found = [(line["step"], scalars(line)[key]) for line in self.lines if key in scalars(line)]
+        if not found and "/" not in key and f"monitor/{key}" in self.keys:
+            return self.series(f"monitor/{key}")
+        if not found and key == "box_entropy":
+            variance = self.series("box_variance")
+            kept = variance.values > 0
+            return Series(variance.steps[kept], HALF_LOG_2_PI_E + 0.5 * np.log(variance.values[kept]))
+        pairs = np.array([(s, v) for s, v in found if math.isfinite(v)], np.float64).reshape(-1, 2)
+        return Series(pairs[:, 0], pairs[:, 1])
+
+    def anchors(self) -> tuple[FloatArray, FloatArray]:
+        """Steps [N] and anchor shapes [N, A, 2] (width, height in input pixels); N is 0 for a run without."""
+        lines = [line for line in self.lines if _is_shapes(line.get("anchors"))]
+        if not lines:
+            return np.zeros(0), np.zeros((0, 0, 2))
+        count = len(lines[-1]["anchors"])
+        lines = [line for line in lines if len(line["anchors"]) == count]
+        return (
+            np.array([line["step"] for line in lines], np.float64),
+            np.array([line["anchors"] for line in lines], np.float64),
+        )
+
+    def vectors(self, key: str) -> tuple[FloatArray, FloatArray]:
+        """Steps [N] and values [N, K] of a number that is logged once a class; N is 0 for a run without."""
+        rows = [(line["step"], list(_flat_numbers(line[key]))) for line in self.lines if _is_numbers(line.get(key))]
+        width = max((len(row) for _, row in rows), default=0)
+        rows = [(step, row) for step, row in rows if len(row) == width]
+        steps, values = [step for step, _ in rows], [row for _, row in rows]
+        return np.array(steps, np.float64), np.array(values, np.float64).reshape(-1, width)
+
+
+def read_curves(run: Path, name: str | None = None) -> Curves:
+    """Read RUN/metrics.jsonl. A torn last line and lines without a step are passed over.
+
+    Args:
+        run: RUN folder, or a metrics.jsonl.
+        name: for legends; the folder's name if left out.
+
+    Raises:
+        InputError: there is no such file.
+        ArtifactError: it holds no logged step.
+    """
+    path = run / "metrics.jsonl" if run.is_dir() else run
+    try:
+        text = path.read_text("utf-8", errors="replace")
+    except OSError:
+        raise InputError(f"{path} cannot be read. Give the folder of a run of ptedge train or adapt") from None
+    lines = [line for line in map(_parse, text.splitlines()) if line is not None]
+    if not lines:
+        raise ArtifactError(f"{path} holds no logged step")
+    events = [event for line in lines for event in events_of(line)]
+    return Curves(name or path.resolve().parent.name, [line for line in lines if scalars(line)], events)
+
+
+def scalars(line: Mapping[str, Any]) -> dict[str, float]:
+    """The plain numbers of a logged line, nested tables as ``table/key``; step and lists are left out."""
+    found: dict[str, float] = {}
+    for key, value in line.items():
+        if isinstance(value, Mapping):
+            found.update({f"{key}/{inner}": number for inner, number in scalars(value).items()})
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and key != "step":
+            found[key] = float(value)
+    return found
+
+
+def events_of(line: Mapping[str, Any]) -> list[Event]:
+    """What a logged line tells of guards."""
+    found = []
+    for key in EVENT_KEYS:
+        value = line.get(key)
+        entries = value if isinstance(value, list) else [value]
+        for entry in entries:
+            if isinstance(entry, Mapping):  # what, with the words about it
+                named = [entry[word] for word in ("guard", "name", "kind", "action") if word in entry]
+                found.append(Event(int(line["step"]), " ".join(str(word) for word in named) or key))
+            elif isinstance(entry, str) and entry:
+                found.append(Event(int(line["step"]), entry))
+            elif entry is True:
+                found.append(Event(int(line["step"]), key))
+    return found
+
+
+def running_median(values: FloatArray, window: int) -> FloatArray:
+    """Median over a centred window, which is cut at both ends.
+
+    Args:
+        values: [N].
+        window: at least 1; an even one counts as the next odd one.
+
+    Returns:
+        [N].
+    """
+    half = max(window, 1) // 2
+    return np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in range(len(values))], np.float64)
+
+
+def _parse(text: str) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(line, dict) or not isinstance(line.get("step"), int):
+        return None
+    return line
+
+
+def _is_shapes(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(v, list) and len(v) == 2 and all(isinstance(n, (int, float)) for n in v) for v in value)
+    )
+
+
+def _flat_numbers(value: Any) -> Sequence[float]:
+    return list(value.values()) if isinstance(value, Mapping) else list(value)
+
+
+def _is_numbers(value: Any) -> bool:
+    if not isinstance(value, (list, Mapping)) or not value:
+        return False
+    return all(isinstance(v, (int, float)) for v in _flat_numbers(value))
