@@ -26,6 +26,8 @@ def repair(text: str) -> str:
     # the module has a value called bool (a DataType), which hides the type
     text = re.sub(r"(?<=: )bool\b|(?<=-> )bool\b", "builtins.bool", text)
     text = text.replace("import annotations\n", "import annotations\nimport builtins\n", 1)
+    # sequences by length and item alone, which Python iterates over and mypy does not
+    text = text.replace("class Dims:\n", "class Dims:\n    def __iter__(self) -> typing.Iterator[int]: ...\n", 1)
     # a parameter without default after one with default: give it one
     return re.sub(r"(?<= def )[^=\n]+=.+", _with_defaults, text)
 

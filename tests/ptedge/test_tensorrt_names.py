@@ -62,7 +62,7 @@ class Names(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found: list[tuple[str, int]] = []
         self.asked: set[str] = set()  # names whose presence the file asks for with hasattr or getattr
-        self.modules: set[str] = set()
+        self.modules = {"tensorrt"}  # also where it is handed over as an argument
         self.types: dict[str, str] = {}
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -73,7 +73,7 @@ class Names(ast.NodeVisitor):
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             self._hold(argument.arg, self._annotated(argument.annotation))
         self.generic_visit(node)
-        self.types = outer
+        self.types = outer | {key: kind for key, kind in self.types.items() if key.startswith("self.")}
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self._hold(self._key(node.target), self._annotated(node.annotation))
@@ -85,7 +85,7 @@ class Names(ast.NodeVisitor):
             self._hold(self._key(target), self._type_of(node.value))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if name := self._name(node):
+        if not node.attr.startswith("__") and (name := self._name(node)):
             self.found.append((name, node.lineno))
         self.generic_visit(node)
 
