@@ -46,19 +46,20 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 @click.command()
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.argument("frames")
+@click.argument("frames", nargs=-1, required=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for results.  [default: runs/detect]")
 @click.option(
     "--save",
     callback=_parse_saves,
     metavar="LIST",
-    help="jsonl,coco,csv,video,images  [default: jsonl and video, or jsonl and images]",
+    help="jsonl,coco,csv,video,images  [default: jsonl and video, or jsonl and images; jsonl if live]",
 )
 @click.option("--collect", type=click.Path(path_type=Path), help="Field folder for frames worth adapting to.")
 @click.option(
     "--realtime/--lossless", default=None, help="Drop frames to keep up, or none.  [default: realtime if live]"
 )
-@click.option("--limit", type=click.IntRange(1), help="Stop after so many frames.")
+@click.option("--limit", type=click.IntRange(1), help="Stop after so many frames of each source.")
+@click.option("--strict", is_flag=True, help="Exit status 1 when one of several sources fails.")
 @BACKEND
 @THREADS
 @click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave out detections scored lower.")
@@ -92,12 +93,13 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
 @JSON
 def run(
     bundle: Path,
-    frames: str,
+    frames: tuple[str, ...],
     out: Path | None,
     save: tuple[str, ...] | None,
     collect: Path | None,
     realtime: bool | None,
     limit: int | None,
+    strict: bool,
     backend: str,
     threads: int | None,
     min_score: float,
@@ -114,7 +116,8 @@ def run(
     """Detect on FRAMES with BUNDLE; every box side gets a standard deviation.
 
     FRAMES is an image, folder, glob, list file, video or field folder, or live: a camera index, rtsp://, http://,
-    csi:// or a GStreamer pipeline. Unreadable images are named and passed over.
+    csi:// or a GStreamer pipeline. Unreadable images are named and passed over. Of several FRAMES, each is a source of
+    its own; one that fails does not end the others.
 
     Ctrl-C or SIGTERM ends the run, finishes all files and gives exit status 130 or 143; a second one aborts.
 
@@ -134,8 +137,10 @@ def run(
         max_bytes=collect_bytes,
         seed=seed,
     )
-    options = RunOptions(out, save, collect, realtime, limit, backend, threads, min_score, draw_score, policy)
-    report, status = run_bundle(bundle, frames, options)
+    options = RunOptions(
+        *(out, save, collect, realtime, limit, backend, threads, min_score, draw_score, policy), strict=strict
+    )
+    report, status = run_bundle(bundle, list(frames), options)
     if as_json:
         click.echo(json.dumps(report, ensure_ascii=False))
     if status:

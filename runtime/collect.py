@@ -19,12 +19,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.address import mask_credentials
 from ptedge.config import require
 from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError
 
 from .field import FieldFolder, create_field
-from .sinks import Result, encode_jpeg, without_password
+from .sinks import Result, encode_jpeg
 
 JPEG_QUALITY = 95  # these images are trained on
 FREE_SPACE_FLOOR = 256 << 20  # bytes of the disk that collecting leaves alone
@@ -122,7 +123,7 @@ class FieldSink:
         why, measures = self._chooser.reasons(found)
         if not why:
             return
-        refusal = self._full() or self._chooser.too_close(frame.index, frame.time)
+        refusal = self._full() or self._chooser.too_close(frame.source, frame.index, frame.time)
         code = dhash(frame.image)
         if refusal is None and self._chooser.is_duplicate(code):
             refusal = "duplicate"
@@ -135,7 +136,7 @@ class FieldSink:
         line = result.line()
         record = {
             "time": frame.time,
-            "camera": without_password(frame.source),
+            "camera": mask_credentials(frame.source),
             "frame": frame.index,
             "original": frame.file,
             "width": line["width"],
@@ -149,7 +150,7 @@ class FieldSink:
         }
         self._folder.add(name, jpeg, record)
         self._folder.last_id = number
-        self._chooser.keep(frame.index, frame.time, code)
+        self._chooser.keep(frame.source, frame.index, frame.time, code)
         self.kept += 1
         self.counters["kept"] += 1
         self.counters.update(why)
@@ -181,8 +182,7 @@ class _Chooser:
     chance: random.Random
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
     seen: int = 0
-    last_index: int | None = None
-    last_time: float | None = None
+    last: dict[str, tuple[int, float | None]] = field(default_factory=dict)  # index and time, by source
     values: dict[str, list[float]] = field(default_factory=lambda: {"entropy": [], "looseness": []})
 
     def reasons(self, found: Detections) -> tuple[list[str], dict[str, float]]:
@@ -196,11 +196,12 @@ class _Chooser:
         self._remember(measures)
         return why, measures
 
-    def too_close(self, index: int, time: float | None) -> str | None:
-        """Refusal of a frame that comes too soon after the last one kept."""
-        if self.last_index is not None and 0 <= index - self.last_index < self.policy.min_frames:
+    def too_close(self, source: str, index: int, time: float | None) -> str | None:
+        """Refusal of a frame that comes too soon after the last one kept of its source."""
+        last_index, last_time = self.last.get(source, (None, None))
+        if last_index is not None and 0 <= index - last_index < self.policy.min_frames:
             return "too soon"
-        if time is not None and self.last_time is not None and 0 <= time - self.last_time < self.policy.min_seconds:
+        if time is not None and last_time is not None and 0 <= time - last_time < self.policy.min_seconds:
             return "too soon"
         return None
 
@@ -208,9 +209,9 @@ class _Chooser:
         """Whether a frame looks like one kept lately."""
         return any((code ^ other).bit_count() <= self.policy.duplicate_bits for other in self.recent)
 
-    def keep(self, index: int, time: float | None, code: int) -> None:
+    def keep(self, source: str, index: int, time: float | None, code: int) -> None:
         """Remember a kept frame."""
-        self.last_index, self.last_time = index, time
+        self.last[source] = index, time
         self.recent.append(code)
 
     def _remember(self, measures: dict[str, float]) -> None:

@@ -1,29 +1,30 @@
-"""``ptedge run``: puts source, model and sinks together around the loop, and tells how it went."""
+"""``ptedge run``: puts sources, model and sinks together around the pipeline."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import click
+import cv2
 
-from ptedge.errors import InputError
 from ptedge.files import make_output_folder
 from ptedge.frames import FrameSource, open_frames
 from ptedge.runner import BundlePredictor
 
 from .collect import FieldSink, Policy
-from .loop import Counters, run_loop
-from .signals import Stop, stop_on_signals
-from .sinks import CocoSink, CsvSink, ImagesSink, JsonlSink, Sink, without_password
-from .video import VideoSink
+from .inputs import choose_realtime, open_sources
+from .outputs import default_saves, open_sinks
+from .pipeline import Pipeline, Rules
+from .report import Progress, log, make_report, tell
+from .signals import stop_on_signals
+from .sinks import Sink
+from .stats import SourceStats, Stats
 
 DEFAULT_OUT = Path("runs/detect")
-SKIPPED_SHOWN = 10
-PROGRESS_EVERY = 1.0  # seconds
+LIVE_FILL = 0.05  # seconds that a batch waits for frames of live sources in lossless mode
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,13 @@ class RunOptions:
         save: names of sinks; ``None`` for the default of the kind of source.
         collect: field folder, or ``None``.
         realtime: drop frames; ``None`` for live sources only.
-        limit: frames at most.
+        limit: frames of each source at most.
         backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``.
         threads: CPU threads of the model.
         min_score: detections below are left out.
         draw_score: detections below are left out of pictures.
         policy: what to collect.
+        strict: one failing source of several makes the exit status 1.
     """
 
     out: Path | None = None
@@ -53,75 +55,72 @@ class RunOptions:
     min_score: float = 0.0
     draw_score: float = 0.3
     policy: Policy = field(default_factory=Policy)
+    strict: bool = False
 
 
-def run_bundle(bundle: Path, spec: str, options: RunOptions) -> tuple[dict[str, Any], int]:
+def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dict[str, Any], int]:
     """Detect on frames and write the results.
 
     Args:
         bundle: folder or ``.onnx`` file.
-        spec: source of frames.
+        specs: sources of frames, at least one.
         options: everything else.
 
     Returns:
-        (report, exit status): the status is 0, or 128 + signal when a signal ended the run; the files are whole then.
+        (report, exit status): the status is 0; 128 + signal when a signal ended the run (the files are whole then); 1
+        when sources failed and ``strict`` is set.
 
     Raises:
-        PtedgeError: the source, the output or the bundle is at fault; files written so far are finished.
+        PtedgeError: all sources, the output or the bundle are at fault; files written so far are finished.
     """
-    source = open_frames(spec, limit=options.limit)
-    moving = source.kind in ("video", "live")
-    realtime = source.kind == "live" if options.realtime is None else options.realtime
-    if realtime and not moving:
-        raise InputError(f"--realtime needs a video or a live source; {spec} is a {source.kind} without a clock")
-    save = options.save or _default_save(moving, options)
+    sources = open_sources(specs, lambda spec: _open(spec, options))
+    realtime = choose_realtime(sources, options.realtime)
+    kinds = [about.kind for about in sources]
+    save = options.save or (() if options.collect and not options.out else default_saves(kinds))
     out = make_output_folder(options.out or DEFAULT_OUT) if save else None
     if options.collect is not None:
         make_output_folder(options.collect)
-    predictor = BundlePredictor(bundle, options.backend, options.threads)
-    try:
-        _log(f"{without_password(spec)}: {source.kind}, on {predictor.runner.backend} ({predictor.runner.reason})")
+    # OpenCV's own threads would take turns with the model's; the stages already run beside each other
+    cv2.setNumThreads(1)
+    stats = Stats(sources)
+    with contextlib.closing(BundlePredictor(bundle, options.backend, options.threads)) as predictor:
+        for about in sources:
+            log(f"{about.shown}: {about.kind if about.source else about.error}")
+        log(f"on {predictor.runner.backend} ({predictor.runner.reason})")
         collector = _open_collector(options, predictor)  # it may refuse its folder, so before results are overwritten
-        sinks = [_open_sink(name, out, source, predictor) for name in save] if out is not None else []
-        if collector is not None:
-            sinks.append(collector)
+        sinks = open_sinks(save, out, sources, predictor.class_names) if out is not None else []
+        sinks += [collector] if collector is not None else []
         with stop_on_signals() as stop:
-            counters = run_loop(
-                source,
+            pipeline = Pipeline(
+                [about.source if about.source is not None else () for about in sources],
                 predictor,
                 sinks,
-                stop=stop.event,
-                realtime=realtime,
-                pace=realtime and source.kind == "video",
-                min_score=options.min_score,
-                draw_score=options.draw_score,
-                progress=_Progress(source.count) if sys.stderr.isatty() else None,
+                stats,
+                _rules(sources, options, realtime),
+                stop.event,
+                Progress(_count(sources)) if sys.stderr.isatty() else None,
             )
-    finally:
-        predictor.close()
-    report = _report(counters, source, predictor, sinks, stop)
-    if collector is not None:
-        report["collected"] = {"folder": str(collector.path), "images": collector.kept, **dict(collector.counters)}
-    _tell(report)
-    return report, stop.exit_status
+            pipeline.run()
+    report = make_report(stats, predictor, sinks, collector, stop)
+    tell(report, realtime)
+    failed = options.strict and any(about.error for about in sources)
+    return report, stop.exit_status or int(failed)
 
 
-def _default_save(moving: bool, options: RunOptions) -> tuple[str, ...]:
-    if options.collect is not None and options.out is None:
-        return ()  # who only collects gets no second copy of everything
-    return ("jsonl", "video") if moving else ("jsonl", "images")
+def _open(spec: str, options: RunOptions) -> FrameSource:
+    return open_frames(spec, limit=options.limit)
 
 
-def _open_sink(name: str, out: Path, source: FrameSource, predictor: BundlePredictor) -> Sink:
-    if name == "jsonl":
-        return JsonlSink(out / "detections.jsonl")
-    if name == "csv":
-        return CsvSink(out / "detections.csv")
-    if name == "coco":
-        return CocoSink(out / "coco.json", predictor.class_names, source.spec)
-    if name == "video":
-        return VideoSink(out / "video.mp4", source.fps)
-    return ImagesSink(out / "images")
+def _rules(sources: list[SourceStats], options: RunOptions, realtime: bool) -> Rules:
+    live = any(about.kind == "live" for about in sources)
+    paced = frozenset(i for i, about in enumerate(sources) if realtime and about.kind == "video")
+    fill = 0.0 if realtime else LIVE_FILL if live else None
+    return Rules(realtime, paced, fill, options.min_score, options.draw_score)
+
+
+def _count(sources: list[SourceStats]) -> int | None:
+    counts = [about.source.count for about in sources if about.source is not None]
+    return sum(count or 0 for count in counts) if None not in counts else None
 
 
 def _open_collector(options: RunOptions, predictor: BundlePredictor) -> FieldSink | None:
@@ -132,58 +131,4 @@ def _open_collector(options: RunOptions, predictor: BundlePredictor) -> FieldSin
     return FieldSink(options.collect, options.policy, predictor.class_names, predictor.model_hash, preprocessing)
 
 
-def _report(
-    counters: Counters, source: FrameSource, predictor: BundlePredictor, sinks: list[Sink], stop: Stop
-) -> dict[str, Any]:
-    return {
-        "frames": counters.frames,
-        "detections": counters.detections,
-        "dropped": counters.dropped,
-        "skipped": [{"file": name, "reason": reason} for name, reason in source.skipped],
-        "seconds": round(counters.seconds, 3),
-        "fps": round(counters.fps, 3),
-        "backend": predictor.runner.backend,
-        "reason": predictor.runner.reason,
-        "model_hash": predictor.model_hash,
-        "unconverged": predictor.unconverged,
-        "interrupted": stop.signal != 0,
-        "outputs": [str(sink.path) for sink in sinks],
-    }
-
-
-def _tell(report: dict[str, Any]) -> None:
-    skipped = report["skipped"]
-    for entry in skipped[:SKIPPED_SHOWN]:
-        _log(f"skipped: {entry['reason']}")
-    if len(skipped) > SKIPPED_SHOWN:
-        _log(f"skipped: {len(skipped) - SKIPPED_SHOWN} more")
-    line = f"{report['frames']} frames, {report['detections']} detections, {report['fps']:.1f} frames/s"
-    line += f", {len(skipped)} skipped" if skipped else ""
-    line += f", {report['dropped']} dropped to keep up" if report["dropped"] else ""
-    _log(("interrupted: " if report["interrupted"] else "") + line)
-    if report["unconverged"]:
-        _log(f"in {report['unconverged']} frames suppression stopped early; overlapping boxes may remain there")
-    if "collected" in report:
-        _log(f"collected {report['collected']['images']} images into {report['collected']['folder']}")
-    if report["outputs"]:
-        _log("wrote " + ", ".join(report["outputs"]))
-
-
-def _log(text: str) -> None:
-    click.echo(text, err=True)
-
-
-class _Progress:
-    """A line on the terminal that is overwritten, once a second at most."""
-
-    def __init__(self, count: int | None) -> None:
-        self._of = f"/{count}" if count else ""
-        self._last = time.monotonic()
-        self._start = self._last
-
-    def __call__(self, counters: Counters) -> None:
-        now = time.monotonic()
-        if now - self._last >= PROGRESS_EVERY:
-            self._last = now
-            rate = counters.frames / (now - self._start)
-            click.echo(f"\r{counters.frames}{self._of} frames, {rate:.1f} frames/s ", err=True, nl=False)
+__all__ = ["RunOptions", "Sink", "run_bundle"]

@@ -12,7 +12,7 @@ from ptedge.detections import Detections
 from ptedge.errors import OutputError
 from ptedge.frames import Frame
 from ptedge.images import read_image
-from ptedge.runtime.sinks import CocoSink, CsvSink, ImagesSink, JsonlSink, Result, image_name, without_password
+from ptedge.runtime.sinks import CocoSink, CsvSink, ImagesSink, JsonlSink, Result, image_name
 from ptedge.runtime.video import VideoSink, fit
 
 NAMES = ("car", "Fußgänger")
@@ -182,11 +182,3 @@ def test_fit__keeps_aspect() -> None:
     out = fit(np.full((10, 40, 3), 9, np.uint8), 20, 20)
     assert out.shape == (20, 20, 3)
     assert (out[:5] == 9).all() and (out[5:] == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("source", "shown"),
-    [("rtsp://u:p@host:554/a", "rtsp://host:554/a"), ("http://host/x", "http://host/x"), ("a@b.mp4", "a@b.mp4")],
-)
-def test_without_password__hides_it(source: str, shown: str) -> None:
-    assert without_password(source) == shown

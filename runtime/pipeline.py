@@ -1,0 +1,319 @@
+"""The pipeline: decode, preprocess, infer, postprocess, write, each on its own thread; the model on the caller's.
+
+::
+
+    source 0 -> lane -+
+    source 1 -> lane -+-> preprocess -> ready -> infer -> raw -> postprocess -> results -> sinks
+
+Everything between two stages is bounded (``channel.py``). *Lossless*, a slow stage makes those before it wait.
+*Realtime*, each lane holds the newest frame only and drops are counted; the preparation of a frame then starts when the
+model is free for it, so that no prepared frame grows old.
+
+An error in a stage ends the run: what was detected before is still written, every sink is closed, then the error is
+raised to the caller. A source that fails ends alone; only when all have failed is that an error of the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.detections import Detections
+from ptedge.errors import InputError, PtedgeError
+from ptedge.frames import Frame, FrameSource
+from ptedge.preprocess import Letterbox
+
+from .channel import Channel, Lanes
+from .sinks import Result, Sink
+from .stats import Stats
+
+DECODED = 4  # frames of a source that wait for preprocessing
+READY = 2  # groups that wait for the model
+RAW = 2  # outputs that wait for postprocessing
+RESULTS = 4  # results that wait to be written
+POLL = 0.1  # seconds after which the waiting caller looks whether it should stop
+LEAVE = 2.0  # seconds that sources get to end; one that blocks in a camera's driver dies with the process
+
+
+class Infer(Protocol):
+    """What runs the graph."""
+
+    def infer(self, feeds: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        """Outputs by name; the arrays must stay valid while the next call runs."""
+        ...
+
+
+class Model(Protocol):
+    """What the pipeline asks of a model; :class:`ptedge.runner.BundlePredictor` is one."""
+
+    class_names: tuple[str, ...]
+    batch: int
+
+    @property
+    def runner(self) -> Infer:
+        """What runs the graph."""
+        ...
+
+    def preprocess(self, images: Sequence[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], list[Letterbox]]:
+        """Up to ``batch`` images as network input."""
+        ...
+
+    def postprocess(self, outputs: Mapping[str, NDArray[Any]], letterboxes: Sequence[Letterbox]) -> list[Detections]:
+        """Detections of each image."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How frames are treated.
+
+    Attributes:
+        realtime: drop frames that the model is too slow for.
+        pace: numbers of sources whose frames come at their own times, as from a camera (videos in realtime).
+        fill: seconds that a group smaller than the graph's batch waits for further frames; ``None`` waits until it is
+            full or all sources have ended.
+        min_score: detections below are left out.
+        draw_score: detections below are left out of pictures.
+    """
+
+    realtime: bool = False
+    pace: frozenset[int] = frozenset()
+    fill: float | None = None
+    min_score: float = 0.0
+    draw_score: float = 0.0
+
+
+@dataclass
+class _Group:
+    """Frames of one call of the graph: (source, (frame, arrival)), and the network input made of them."""
+
+    taken: list[tuple[int, tuple[Frame, float]]]
+    array: NDArray[np.uint8]
+    letterboxes: list[Letterbox]
+
+
+class Pipeline:
+    """One run over one or several sources with one model.
+
+    Attributes:
+        stats: counted while it runs.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Iterable[Frame]],
+        model: Model,
+        sinks: Sequence[Sink],
+        stats: Stats,
+        rules: Rules,
+        stop: threading.Event,
+        progress: Callable[[Stats], None] | None = None,
+    ) -> None:
+        """Put the stages together; nothing runs yet.
+
+        Args:
+            sources: each iterated on a thread of its own.
+            model: its graph is run on the thread that calls :meth:`run`.
+            sinks: get every result, a source's in order, on one thread; closed in any case.
+            stats: with one entry a source.
+            rules: how frames are treated.
+            stop: ends the run when set; what was detected so far is still written.
+            progress: called after each written frame, on the writing thread.
+        """
+        self.stats = stats
+        self._sources, self._model, self._sinks, self._rules = sources, model, sinks, rules
+        self._stop, self._progress = stop, progress
+        self._lanes: Lanes[tuple[Frame, float]] = Lanes(len(sources), max(DECODED, model.batch), rules.realtime)
+        self._ready: Channel[_Group] = Channel(READY)
+        self._raw: Channel[tuple[_Group, Mapping[str, NDArray[Any]]]] = Channel(RAW)
+        self._results: Channel[tuple[int, Result]] = Channel(RESULTS)
+        self._errors: list[PtedgeError] = []
+        self._failed: dict[int, PtedgeError] = {}  # by source
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """How many items wait between the stages now."""
+        counts = len(self._lanes), len(self._ready), len(self._raw), len(self._results)
+        return dict(zip(("decoded", "ready", "raw", "results"), counts, strict=True))
+
+    def run(self) -> None:
+        """Detect on all frames; returns when every sink is closed.
+
+        Raises:
+            PtedgeError: what a stage or a sink raised first, or the first source's fault when all have failed.
+        """
+        readers = [self._thread(self._read, i) for i in range(len(self._sources))]
+        preparer = [] if self._rules.realtime else [self._thread(self._prepare)]
+        finishers = [self._thread(self._finish), self._thread(self._write)]
+        for thread in (*reversed(finishers), *preparer, *readers):
+            thread.start()
+        try:
+            self._infer()
+        finally:
+            self._lanes.abort()
+            self._ready.abort()
+            self._raw.end()
+            for frames in self._sources:  # a camera that waits for a frame would not notice otherwise
+                if isinstance(frames, FrameSource):
+                    frames.close()
+            for thread in finishers:
+                thread.join()
+            self._leave([*preparer, *readers])
+            self._close()
+            if self.stats.first is not None:
+                self.stats.seconds = self.stats.clock() - self.stats.first
+        if self._errors:
+            raise self._errors[0]
+        if self._failed and len(self._failed) == len(self._sources):
+            raise self._all_failed()
+
+    def _infer(self) -> None:
+        try:
+            for group in self._groups():
+                start = time.perf_counter()
+                outputs = self._model.runner.infer({"images": group.array})
+                self.stats.infer.add(time.perf_counter() - start)
+                if not self._raw.put((group, outputs)):
+                    return
+        except Exception as error:
+            self._fail("inference", error)
+
+    def _groups(self) -> Iterator[_Group]:
+        """Prepared groups until the sources end or someone asks to stop."""
+        while not self._stop.is_set():
+            if not self._rules.realtime:
+                got = self._ready.get(POLL)
+            else:
+                taken = self._lanes.take(self._model.batch, self._rules.fill, POLL)
+                got = [self._group(taken)] if taken else taken  # type: ignore[assignment]  # an empty list is one
+            if got is None:
+                return
+            yield from got
+
+    def _group(self, taken: list[tuple[int, tuple[Frame, float]]]) -> _Group:
+        return _Group(taken, *self._model.preprocess([frame.image for _, (frame, _) in taken]))
+
+    def _read(self, number: int) -> None:
+        about = self.stats.sources[number]
+        try:
+            with contextlib.closing(self._paced(number)) as frames:
+                for frame in frames:
+                    if not self._lanes.put(number, (frame, self.stats.arrived(number, frame))):
+                        return
+                    about.replaced = self._lanes.replaced[number]
+        except Exception as error:
+            self._failed[number] = _sentence(f"reading {about.shown}", error)
+            about.error = str(self._failed[number])
+        finally:
+            about.ended = True
+            self._lanes.end(number)
+
+    def _paced(self, number: int) -> Generator[Frame, None, None]:
+        start = None
+        frames = iter(self._sources[number])
+        try:
+            for frame in frames:
+                if number in self._rules.pace and frame.time is not None:
+                    now = time.monotonic()
+                    start = now - frame.time if start is None else start
+                    self._lanes.pause(start + frame.time - now)
+                yield frame
+        finally:
+            if hasattr(frames, "close"):
+                frames.close()
+
+    def _prepare(self) -> None:
+        try:
+            while (taken := self._lanes.take(self._model.batch, self._rules.fill)) is not None:
+                if not self._ready.put(self._group(taken)):
+                    return
+        except Exception as error:
+            self._fail("preprocessing", error)
+        finally:
+            self._lanes.abort()
+            self._ready.end()
+
+    def _finish(self) -> None:
+        try:
+            for group, outputs in self._raw:
+                found = self._model.postprocess(outputs, group.letterboxes)
+                for (number, (frame, arrival)), detections in zip(group.taken, found, strict=True):
+                    if not self._results.put((number, self._result(number, frame, arrival, detections))):
+                        return
+        except Exception as error:
+            self._fail("postprocessing", error)
+        finally:
+            self._raw.abort()
+            self._results.end()
+
+    def _result(self, number: int, frame: Frame, arrival: float, detections: Detections) -> Result:
+        kept = detections.select(detections.scores >= self._rules.min_score)
+        age = self.stats.clock() - arrival
+        self.stats.detected(kept, self._model.class_names, age)
+        name = self.stats.sources[number].name if len(self._sources) > 1 else None
+        return Result(
+            *(frame, kept, self._model.class_names, self._rules.draw_score),
+            source=name,
+            age=age if self._rules.realtime else None,
+        )
+
+    def _write(self) -> None:
+        try:
+            for number, result in self._results:
+                for sink in self._sinks:
+                    sink.write(result)
+                about = self.stats.sources[number]
+                about.frames += 1
+                about.detections += len(result.detections)
+                if self._progress is not None:
+                    self._progress(self.stats)
+        except Exception as error:
+            self._fail("writing", error)
+        finally:
+            self._results.abort()
+
+    def _leave(self, threads: Sequence[threading.Thread]) -> None:
+        deadline = time.monotonic() + LEAVE
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _close(self) -> None:
+        """Close every sink, also after one fails."""
+        for sink in self._sinks:
+            try:
+                sink.close()
+            except Exception as error:
+                self._fail("finishing a file", error)
+
+    def _fail(self, stage: str, error: Exception) -> None:
+        self._errors.append(_sentence(stage, error))
+
+    def _all_failed(self) -> PtedgeError:
+        first = self._failed[min(self._failed)]
+        if len(self._sources) == 1:
+            return first
+        return InputError(f"all {len(self._sources)} sources failed; the first: {first}")
+
+    def _thread(self, stage: Callable[..., None], *arguments: int) -> threading.Thread:
+        name = f"ptedge{stage.__name__}{''.join(f'-{a}' for a in arguments)}"
+        return threading.Thread(target=stage, args=arguments, name=name, daemon=True)
+
+
+def _sentence(stage: str, error: Exception) -> PtedgeError:
+    """An error as the user reads it; the original stays attached as its cause."""
+    if isinstance(error, PtedgeError):
+        return error
+    line = str(error).strip().partition("\n")[0]
+    sentence = PtedgeError(
+        f"{stage} failed: {type(error).__name__}{f': {line}' if line else ''}. "
+        "This is a fault of ptedge or of a library it uses; please report it with this line"
+    )
+    sentence.__cause__ = error
+    return sentence

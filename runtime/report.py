@@ -1,0 +1,103 @@
+"""How a run went: as JSON, and as lines for a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ptedge.runner import BundlePredictor
+
+from .collect import FieldSink
+from .outputs import written
+from .signals import Stop
+from .sinks import Sink
+from .stats import Stats
+
+SKIPPED_SHOWN = 10
+PROGRESS_EVERY = 1.0  # seconds
+
+
+def make_report(
+    stats: Stats, predictor: BundlePredictor, sinks: Sequence[Sink], collector: FieldSink | None, stop: Stop
+) -> dict[str, Any]:
+    """What ``ptedge run --json`` prints."""
+    report: dict[str, Any] = {
+        "frames": stats.frames,
+        "detections": stats.detections,
+        "dropped": stats.dropped,
+        "skipped": [{"file": name, "reason": reason} for about in stats.sources for name, reason in about.skipped],
+        "seconds": round(stats.seconds, 3),
+        "fps": round(stats.fps, 3),
+        "age_ms": stats.ages.milliseconds(),
+        "infer_ms": stats.infer.milliseconds(),
+        "sources": [about.to_json() for about in stats.sources],
+        "backend": predictor.runner.backend,
+        "reason": predictor.runner.reason,
+        "model_hash": predictor.model_hash,
+        "unconverged": predictor.unconverged,
+        "interrupted": stop.signal != 0,
+        "outputs": written(sinks),
+    }
+    if collector is not None:
+        report["collected"] = {"folder": str(collector.path), "images": collector.kept, **dict(collector.counters)}
+    return report
+
+
+def tell(report: dict[str, Any], realtime: bool) -> None:
+    """Say on stderr how it went."""
+    skipped, sources = report["skipped"], report["sources"]
+    for entry in skipped[:SKIPPED_SHOWN]:
+        log(f"skipped: {entry['reason']}")
+    if len(skipped) > SKIPPED_SHOWN:
+        log(f"skipped: {len(skipped) - SKIPPED_SHOWN} more")
+    for about in sources:
+        if about["error"]:
+            log(f"failed: {about['error']}")
+    if len(sources) > 1:
+        for about in sources:
+            log(f"{about['name']}: {about['frames']} frames, {about['detections']} detections")
+    line = f"{report['frames']} frames, {report['detections']} detections, {report['fps']:.1f} frames/s"
+    line += f", {len(skipped)} skipped" if skipped else ""
+    line += f", {report['dropped']} dropped to keep up" if report["dropped"] else ""
+    if realtime and report["age_ms"]:
+        line += f", detected {report['age_ms']['p50']:.0f} ms after arrival (99 %: {report['age_ms']['p99']:.0f} ms)"
+    log(("interrupted: " if report["interrupted"] else "") + line)
+    if report["unconverged"]:
+        log(f"in {report['unconverged']} frames suppression stopped early; overlapping boxes may remain there")
+    if "collected" in report:
+        log(f"collected {report['collected']['images']} images into {report['collected']['folder']}")
+    if "push" in report:
+        push = report["push"]
+        log(f"pushed {push['sent']} results to {push['to']}, {push['dropped']} dropped, {push['refused']} refused")
+    if report["outputs"]:
+        log("wrote " + ", ".join(report["outputs"]))
+
+
+def log(text: str) -> None:
+    """A line on stderr."""
+    click.echo(text, err=True)
+
+
+class Progress:
+    """A line on the terminal that is overwritten, once a second at most."""
+
+    def __init__(self, count: int | None) -> None:
+        """Start.
+
+        Args:
+            count: frames to come; ``None`` when unknown.
+        """
+        self._of = f"/{count}" if count else ""
+        self._last = time.monotonic()
+        self._start = self._last
+
+    def __call__(self, stats: Stats) -> None:
+        """Show where the run is."""
+        now = time.monotonic()
+        if now - self._last >= PROGRESS_EVERY:
+            self._last = now
+            rate = stats.frames / (now - self._start)
+            click.echo(f"\r{stats.frames}{self._of} frames, {rate:.1f} frames/s ", err=True, nl=False)
