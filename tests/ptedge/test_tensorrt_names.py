@@ -24,7 +24,19 @@ SOURCES = [
 ]
 
 # Names that some version lacks and the source uses all the same: name -> why that is right.
-GATED: dict[str, str] = {}
+_EIGHT = "only where the major version is below 10"
+_OPTION = "only for an option that is refused where the version does not have it"
+GATED: dict[str, str] = {
+    "NetworkDefinitionCreationFlag.EXPLICIT_BATCH": _EIGHT,
+    "BuilderFlag.FP16": _EIGHT,
+    "BuilderFlag.INT8": _EIGHT,
+    "BuilderFlag.OBEY_PRECISION_CONSTRAINTS": _EIGHT,
+    "ILayer.precision": _EIGHT,
+    "ILayer.set_output_type": _EIGHT,
+    "BuilderFlag.VERSION_COMPATIBLE": _OPTION,
+    "IBuilderConfig.hardware_compatibility_level": _OPTION,
+    "IBuilderConfig.progress_monitor": "only where the version has IProgressMonitor",
+}
 
 # What a variable holds, where neither an annotation nor an assignment says so; a leading underscore does not count.
 HOLDS = {
@@ -37,6 +49,8 @@ HOLDS = {
     "engine": "ICudaEngine",
     "context": "IExecutionContext",
     "timing_cache": "ITimingCache",
+    "cache": "ITimingCache",
+    "layer": "ILayer",
 }
 RETURNS = {
     "Builder.create_network": "INetworkDefinition",
@@ -82,7 +96,11 @@ class Names(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
         for target in node.targets:
-            self._hold(self._key(target), self._type_of(node.value))
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                for one, value in zip(target.elts, node.value.elts, strict=True):
+                    self._hold(self._key(one), self._type_of(value))
+            else:
+                self._hold(self._key(target), self._type_of(node.value))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if not node.attr.startswith("__") and (name := self._name(node)):
@@ -113,15 +131,19 @@ class Names(ast.NodeVisitor):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = self._name(node.func)
             return None if name is None else RETURNS.get(name, name if "." not in name else None)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.modules:
+            return None if node.attr.startswith("__") else node.attr  # a class under another name
         key = self._key(node)
         return self.types.get(key, HOLDS.get(key.removeprefix("self.").lstrip("_"))) if key else None
 
     def _annotated(self, annotation: ast.expr | None) -> str | None:
+        if annotation is None or ast.unparse(annotation) == "Any":
+            return None  # as good as none
         if isinstance(annotation, ast.BinOp):  # trt.ICudaEngine | None
             return self._annotated(annotation.left)
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             return self._annotated(ast.parse(annotation.value, mode="eval").body)
-        return self._name(annotation) if isinstance(annotation, ast.Attribute) else "" if annotation else None
+        return self._name(annotation) if isinstance(annotation, ast.Attribute) else ""
 
     def _hold(self, key: str, kind: str | None) -> None:
         if key and kind is not None:
@@ -148,7 +170,7 @@ def problems_in(text: str) -> Iterator[str]:
     """What is wrong with the TensorRT names in Python source."""
     found, asked = names_in(text)
     for name, line in found:
-        if name in EVERYWHERE or name in asked or name in GATED:
+        if name in EVERYWHERE or {name, name.partition(".")[0]} & asked or name in GATED:
             continue
         yield f"line {line}: trt.{name} exists in {', '.join(SOME.get(name, ())) or 'no version'}"
     for name in asked - EVERYWHERE - SOME.keys():
@@ -177,7 +199,11 @@ def test_gated__names_are_used_and_exist_somewhere(name: str) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("trt.BuilderFlag.FP16", "trt.BuilderFlag.FP16 exists in 8.5.3.1, 10"),
+        (
+            "trt.Builder(0).create_builder_config().int8_calibrator",
+            "int8_calibrator exists in 8.5.3.1, 10",
+        ),
+        ("flags = trt.BuilderFlag\nflags.STRICT_TYPES", "line 3: trt.BuilderFlag.STRICT_TYPES exists in"),
         ("trt.Bilder", "trt.Bilder exists in no version"),
         ("trt.Builder(0).max_workspace_size", "trt.Builder.max_workspace_size exists in no version"),
         ("trt.Runtime(0).deserialize_cuda_engine(b'').device_memory_size", "ICudaEngine.device_memory_size exists in"),
