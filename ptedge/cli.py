@@ -14,6 +14,7 @@ from ptedge.errors import PtedgeError, missing_extra
 COMMANDS = {
     "train": ("ptedge.training.cli:train", "Pretrain a detector on labelled source images."),
     "adapt": ("ptedge.training.cli:adapt", "Adapt a detector to unlabelled target frames."),
+    "study": ("ptedge.training.study_cli:study", "Run a table of variants over seeds, and compare."),
     "eval": ("ptedge.commands.evaluate:evaluate", "Score a model on labelled data: AP and quality of sigma."),
     "export": ("ptedge.export.cli:export", "Write a checkpoint as an ONNX bundle for the device."),
     "build": ("ptedge.export.cli:build", "Build a TensorRT engine of a bundle on this device."),
