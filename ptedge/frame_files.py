@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import re
 from pathlib import Path
 
+from ptedge.address import is_live, mask_credentials
 from ptedge.errors import InputError
 from ptedge.images import is_image_name
-from ptedge.video import is_live
 
 KINDS = "an image, a folder, a glob pattern, a .txt list of images, a video or a field folder"
 
@@ -36,12 +37,12 @@ def find_files(spec: str, live: bool) -> tuple[str, tuple[Path, ...], tuple[floa
     """
     path = Path(spec)
     kind, files = "", []
-    if path.is_dir():
+    if os.path.isdir(spec):  # not path.is_dir(), which fails on a pipeline longer than a file name may be
         if (path / "field.json").is_file():
             files = _images_below(path / "images")
             return "field", _some(files, spec), _field_times(path, files)
         kind, files = "folder", _images_below(path)
-    elif path.is_file():
+    elif os.path.isfile(spec):
         if is_image_name(path):
             kind, files = "image", [path]
         elif path.suffix.lower() == ".txt":
@@ -50,7 +51,7 @@ def find_files(spec: str, live: bool) -> tuple[str, tuple[Path, ...], tuple[floa
             return "video", (), ()
     elif is_live(spec):
         if not live:
-            raise InputError(f"{spec} is a live source; here it takes {KINDS}")
+            raise InputError(f"{mask_credentials(spec)} is a live source; here it takes {KINDS}")
         return "live", (), ()
     elif any(character in spec for character in "*?["):
         matches = (Path(name) for name in glob.glob(spec, recursive=True))

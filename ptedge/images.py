@@ -123,14 +123,19 @@ def _unreadable(path: Path, error: OSError) -> InputError:
 
 def _fault(data: bytes) -> str | None:
     """What is wrong with a JPEG or PNG file that a decoder may let pass, or None."""
-    if data[:2] == _JPEG_START and not _jpeg_has_end(data):
+    if data[:2] == _JPEG_START and not jpeg_has_end(data):
         return "truncated (the JPEG data has no end)"
     if data[:8] == _PNG_START:
         return _png_fault(data)
     return None
 
 
-def _jpeg_has_end(data: bytes) -> bool:
+def jpeg_has_end(data: bytes | bytearray) -> bool:
+    """Whether JPEG data, from its first byte on, reaches its end marker.
+
+    Args:
+        data: content of a file, or of a part of a stream.
+    """
     # segments have to be walked: an embedded thumbnail has an end marker of its own
     position = 2
     while position + 4 <= len(data):

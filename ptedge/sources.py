@@ -16,6 +16,18 @@ State = Literal["idle", "connecting", "running", "waiting", "ended"]
 EVENTS_KEPT = 100
 
 
+class StreamError(Exception):
+    """One connection of a live source cannot be made or cannot go on; caught where connections are made anew.
+
+    Attributes:
+        kind: ``lost`` or ``stalled``.
+    """
+
+    def __init__(self, kind: Literal["lost", "stalled"], text: str) -> None:
+        super().__init__(text)
+        self.kind: Literal["lost", "stalled"] = kind
+
+
 @dataclass(frozen=True)
 class SourceEvent:
     """Something happened to a live source.
@@ -72,6 +84,14 @@ class SourceStatus:
     outage: float = 0.0
     error: str = ""
     events: deque[SourceEvent] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+
+    def reset(self, state: State = "idle") -> None:
+        """Begin anew.
+
+        Args:
+            state: to begin with.
+        """
+        vars(self).update(vars(SourceStatus(state=state)))
 
     def to_json(self) -> dict[str, Any]:
         """The counters for a report, without events and without ``arrived``, which means nothing to others."""

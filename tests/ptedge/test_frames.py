@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
-from ptedge import frames, video
+from ptedge import address, frame_index, video
 from ptedge.errors import BackendError, InputError
 from ptedge.frames import index_frames, natural_key, open_frames
 
@@ -227,6 +227,8 @@ def test_open_frames__live_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     ("spec", "live"),
     [
         ("0", True),
+        ("/dev/video2", True),
+        ("/dev/video", False),
         ("rtsp://a/b", True),
         ("http://a/b.mjpg", True),
         ("csi://1", True),
@@ -237,7 +239,7 @@ def test_open_frames__live_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_is_live(spec: str, live: bool) -> None:
-    assert video.is_live(spec) is live
+    assert address.is_live(spec) is live
 
 
 def test_index_frames__images_are_lazy(tmp_path: Path) -> None:
@@ -268,7 +270,7 @@ def test_index_frames__evenly_spaced_whatever_the_container_claims(
         with video.open_capture(spec) as capture:
             yield dataclasses.replace(capture, count=claimed)
 
-    monkeypatch.setattr(frames, "open_capture", claiming)
+    monkeypatch.setattr(frame_index, "open_capture", claiming)
     index = index_frames(path, max_video_frames=5)
     numbers = [int(index.name(i)[-6:]) for i in range(len(index))]
     assert len(numbers) == 5 and numbers[0] == 0 and numbers[-1] >= 16
