@@ -6,7 +6,7 @@ import json
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import torch
@@ -76,8 +76,43 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         ),
         "state": {name: tensor.detach().cpu() for name, tensor in checkpoint.state.items()},
     }
+    write_document(path, document)
+
+
+class _Sink:
+    """A file for ``torch.save``, whose writer aborts the process or blurs the reason when a write fails.
+
+    The first failure is kept and what follows goes nowhere; :func:`write_document` then raises it.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write, or remember why not."""
+        if self.error is None:
+            try:
+                self.file.write(data)
+            except OSError as error:
+                self.error = error
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing: the file is flushed when it is complete."""
+
+
+def write_document(path: Path, document: dict[str, Any]) -> None:
+    """Write tensors and plain values atomically, in the form :func:`read_document` reads.
+
+    Raises:
+        OutputError: not writable, or disk full; an older file under this name is untouched.
+    """
     with atomic_write(path) as file:
-        torch.save(document, file)
+        sink = _Sink(file)
+        torch.save(document, cast(IO[bytes], sink))
+        if sink.error is not None:
+            raise sink.error
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
@@ -223,4 +258,5 @@ __all__ = [
     "read_document",
     "save_checkpoint",
     "to_detections",
+    "write_document",
 ]

@@ -33,11 +33,22 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+        _sync_folder(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    """Have the new name on disk too, where the system lets a folder be opened."""
+    with contextlib.suppress(OSError):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def write_error(path: Path, error: OSError) -> OutputError:

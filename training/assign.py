@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torchvision.ops import box_area, box_iou
 
 BACKGROUND = -1  # matches nothing
 IGNORED = -2  # between the thresholds, or on an ignore region: neither positive nor negative
+
+Draws = torch.Generator | Sequence[torch.Generator]  # CPU generators: one for a batch, or one an image
+
+
+def generator_of(draws: Draws, image: int) -> torch.Generator:
+    """The generator that draws for an image of a batch. One an image keeps them apart, however images are batched."""
+    return draws if isinstance(draws, torch.Generator) else draws[image]
 
 
 def match(

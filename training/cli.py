@@ -46,10 +46,12 @@ def train(
       ptedge train source/train.json --out runs/source --set model.input_size=[240,416] --set optim.steps=600
     """
     from .config import TrainConfig
+    from .distributed import joined
     from .pretrain import pretrain
 
-    config = _load("train", TrainConfig, out, config_file, overrides, resume)
-    _finish(out, pretrain(source, out, config, resume=resume, val=val))
+    with joined():
+        config = _load("train", TrainConfig, out, config_file, overrides, resume)
+        _finish(out, pretrain(source, out, config, resume=resume, val=val))
 
 
 @click.command(short_help="Adapt a detector to unlabelled target frames.")
@@ -81,12 +83,14 @@ def adapt(
     """
     from .adapt import adapt as run_adapt
     from .config import SOURCE_FREE_DEFAULTS, AdaptConfig
+    from .distributed import joined
 
     if (source is None) == (not source_free):
         raise click.UsageError("give either --source DATA or --source-free")
     defaults = SOURCE_FREE_DEFAULTS if source_free else None
-    config = _load("adapt", AdaptConfig, out, config_file, overrides, resume, defaults)
-    _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
+    with joined():
+        config = _load("adapt", AdaptConfig, out, config_file, overrides, resume, defaults)
+        _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
 
 
 T = TypeVar("T")
@@ -118,8 +122,11 @@ def _load(
 
 
 def _finish(out: Path, result: LoopResult) -> None:
+    from .distributed import wait_for_all
+
     done = "interrupted" if result.interrupted else "done"
     click.echo(f"{done} after {result.step} steps: {out / 'model.pt'}", err=True)
     if result.interrupted:
         click.echo(f"continue with the same command and --resume, or use {out / 'model.pt'} as it is", err=True)
+        wait_for_all()  # a launcher ends all processes when the first one ends
         sys.exit(INTERRUPTED)

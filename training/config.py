@@ -11,10 +11,14 @@ from ptedge.errors import ConfigError
 
 from .align import AlignConfig
 from .augment import AugmentConfig
+from .choose import ChoiceConfig
+from .guard import GuardConfig
+from .monitor_set import MonitorConfig
 from .pseudo import PseudoRule
 from .source_loss import Sampling
 from .target_loss import TargetRule
 
+PRECISIONS = ("fp32", "bf16", "fp16")
 PAPER_BATCH = 16  # images of each domain a step, for which the paper gives its learning rate
 
 
@@ -25,8 +29,12 @@ class OptimConfig:
     Attributes:
         optimizer: ``sgd`` (the paper) or ``adamw`` (needs fewer steps; its lr is about a twentieth).
         steps: optimiser steps; ``adapt`` takes 0 too, which leaves AdaBN alone.
-        batch: images a step (of each domain, in ``adapt``).
-        lr: learning rate, as given; it is not scaled.
+        batch: images a step (of each domain, in ``adapt``), or a part of one, in each process.
+        accumulate: parts of ``batch`` images a step, one after another; gradients are averaged. The step is that of a
+            batch so many times as large, but BatchNorm by batch sees one part at a time.
+        lr: learning rate.
+        lr_scaling: ``none`` (lr as given) or ``linear``: lr and anchor_lr are given for 16 images a step, the paper's
+            batch, and multiplied by images a step / 16; accumulated parts and parallel processes count.
         momentum: of SGD; the first beta of AdamW.
         weight_decay: on all weights but anchors.
         warmup: steps over which the learning rate rises linearly.
@@ -41,7 +49,9 @@ class OptimConfig:
     optimizer: str = "sgd"
     steps: int = 4000
     batch: int = 4
+    accumulate: int = 1
     lr: float = 0.004
+    lr_scaling: str = "none"
     momentum: float = 0.9
     weight_decay: float = 1e-4
     warmup: int = 400
@@ -52,6 +62,7 @@ class OptimConfig:
     def __post_init__(self) -> None:
         require("steps", self.steps, 0)
         require("batch", self.batch, 1)
+        require("accumulate", self.accumulate, 1)
         require("lr", self.lr, 0, open_low=True)
         require("momentum", self.momentum, 0, 0.9999)
         require("weight_decay", self.weight_decay, 0)
@@ -60,6 +71,7 @@ class OptimConfig:
         require("anchor_lr", self.anchor_lr, 0)
         require_one_of("optimizer", self.optimizer, ("sgd", "adamw"))
         require_one_of("schedule", self.schedule, ("constant", "cosine"))
+        require_one_of("lr_scaling", self.lr_scaling, ("none", "linear"))
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,12 @@ class TrainConfig:
         seed: of everything random.
         view: ``strong`` or ``weak`` (flip only).
         batch_norm: ``batch`` (normalise by each batch, keep running averages for inference) or ``frozen`` (ImageNet's).
-        workers: processes that prepare images; 0 uses the main one.
+        workers: processes that prepare images, for each stream; 0 uses the main one, -1 shares out the cores.
+        precision: ``fp32``, ``bf16`` or ``fp16``: of convolutions and matrix products; boxes, losses, variances and
+            weights stay in float32.
+        checkpointing: work out the backbone's inner features twice instead of keeping them: less memory, more time.
         log_every: steps between lines of metrics.jsonl.
+        curves: write TensorBoard events (RUN/events) and, at the end, plots (RUN/plots).
         checkpoint_every: steps between writes of last.pt.
         model: the detector.
         optim: the optimiser.
@@ -82,8 +98,11 @@ class TrainConfig:
     seed: int = 0
     view: str = "strong"
     batch_norm: str = "batch"
-    workers: int = 1
+    workers: int = -1
+    precision: str = "fp32"
+    checkpointing: bool = False
     log_every: int = 20
+    curves: bool = True
     checkpoint_every: int = 200
     model: ModelConfig = field(default_factory=ModelConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
@@ -94,6 +113,7 @@ class TrainConfig:
         require("optim.steps", self.optim.steps, 1)
         require_one_of("view", self.view, ("strong", "weak"))
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
+        require_one_of("precision", self.precision, PRECISIONS)
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 
@@ -126,8 +146,12 @@ class AdaptConfig:
 
     Attributes:
         seed: of everything random.
-        workers: processes that prepare images; 0 uses the main one.
+        workers: processes that prepare images, for each stream; 0 uses the main one, -1 shares out the cores.
+        precision: ``fp32``, ``bf16`` or ``fp16``: of convolutions and matrix products; boxes, losses, variances and
+            weights stay in float32.
+        checkpointing: work out the backbone's inner features twice instead of keeping them: less memory, more time.
         log_every: steps between lines of metrics.jsonl.
+        curves: write TensorBoard events (RUN/events) and, at the end, plots (RUN/plots).
         checkpoint_every: steps between writes of last.pt.
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
@@ -137,13 +161,19 @@ class AdaptConfig:
         pseudo: pseudo boxes.
         target: what is learnt from them.
         align: domain alignment by gradient reversal.
+        monitor: what is watched without labels.
+        guard: limits on it.
+        choice: which teacher becomes model.pt.
         augment: the strong view.
         sampling: anchors and proposals an image that learn.
     """
 
     seed: int = 0
-    workers: int = 1
+    workers: int = -1
+    precision: str = "fp32"
+    checkpointing: bool = False
     log_every: int = 20
+    curves: bool = True
     checkpoint_every: int = 200
     batch_norm: str = "batch"
     lambda_target: float = 1.0
@@ -152,12 +182,16 @@ class AdaptConfig:
     pseudo: PseudoRule = field(default_factory=PseudoRule)
     target: TargetRule = field(default_factory=TargetRule)
     align: AlignConfig = field(default_factory=AlignConfig)
+    monitor: MonitorConfig = field(default_factory=MonitorConfig)
+    guard: GuardConfig = field(default_factory=GuardConfig)
+    choice: ChoiceConfig = field(default_factory=ChoiceConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     sampling: Sampling = field(default_factory=Sampling)
 
     def __post_init__(self) -> None:
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require("lambda_target", self.lambda_target, 0)
+        require_one_of("precision", self.precision, PRECISIONS)
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 
@@ -189,6 +223,6 @@ def check_mode(config: AdaptConfig, *, source_free: bool) -> None:
 
 def _check_loop(seed: int, workers: int, log_every: int, checkpoint_every: int) -> None:
     require("seed", seed, 0, 2**63 - 1)
-    require("workers", workers, 0, 64)
+    require("workers", workers, -1, 64)
     require("log_every", log_every, 1)
     require("checkpoint_every", checkpoint_every, 1)

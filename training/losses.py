@@ -1,12 +1,13 @@
 """The equations of Probabilistic Teacher, each one a pure function of tensors.
 
 Gaussians live in delta space; p is the teacher (already sharpened), q the student. Losses are per row and unreduced;
-:func:`safe_mean` reduces them and gives 0 with a gradient when there are no rows.
+:func:`safe_mean` and :func:`mean_over` reduce them and give 0 with a gradient when there are no rows.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -17,6 +18,12 @@ from ptedge.detector.gaussian import class_entropy
 LOG_2PI = math.log(2.0 * math.pi)
 # entropy of a Gaussian with variance 1, the largest the heads can say: the normaliser of the box weight
 MAX_BOX_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
+Normaliser = Callable[[str, int], float]  # (name of a count, its value in this batch) -> what a sum is divided by
+
+
+def own_count(name: str, count: int) -> float:
+    """The batch's own count, at least 1: the :data:`Normaliser` of a batch that is a whole step."""
+    return float(max(count, 1))
 
 
 def gaussian_nll(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
@@ -150,4 +157,19 @@ def safe_mean(values: Tensor, count: float, anchor_of_graph: Tensor) -> Tensor:
     Returns:
         Scalar.
     """
-    return values.sum() / max(count, 1.0) + 0.0 * anchor_of_graph.sum()
+    return mean_over(values, max(count, 1.0), anchor_of_graph)
+
+
+def mean_over(values: Tensor, divisor: float, anchor_of_graph: Tensor) -> Tensor:
+    """Sum of values over what a :data:`Normaliser` gave; 0 that still has a gradient when there are none.
+
+    Args:
+        values: any shape, possibly empty.
+        divisor: above 0. For a batch that is one part of a step it is the mean count of all parts, so that the mean of
+            the parts' losses is the loss of the step.
+        anchor_of_graph: as for :func:`safe_mean`.
+
+    Returns:
+        Scalar.
+    """
+    return values.sum() / divisor + 0.0 * anchor_of_graph.sum()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +13,11 @@ from torch import Tensor
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import TrainingError
 
-from .config import OptimConfig
+from .config import PAPER_BATCH, OptimConfig
+
+
+class NotFiniteError(TrainingError):
+    """A loss or a gradient is not a number; the weights have not been changed by it."""
 
 
 def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torch.optim.Optimizer:
@@ -30,9 +36,42 @@ def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torc
         {"params": weights, "lr": config.lr, "weight_decay": config.weight_decay, "name": "weights"},
         {"params": anchors, "lr": config.anchor_lr, "weight_decay": 0.0, "name": "anchors"},
     ]
+    fused = anchors[0].is_cuda  # one kernel for all weights
     if config.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=config.lr, betas=(config.momentum, 0.999))
-    return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum)
+        return torch.optim.AdamW(groups, lr=config.lr, betas=(config.momentum, 0.999), fused=fused)
+    return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, fused=fused)
+
+
+def step_images(config: OptimConfig, processes: int) -> int:
+    """Images of each domain a step, of all accumulated parts and processes together."""
+    return config.batch * config.accumulate * processes
+
+
+def scaled(config: OptimConfig, processes: int) -> OptimConfig:
+    """The settings with the learning rates that hold for the step's images.
+
+    Args:
+        config: as set.
+        processes: that train together.
+
+    Reference:
+        Goyal et al. 2017, linear scaling; method.md section 7.
+    """
+    if config.lr_scaling == "none":
+        return config
+    factor = step_images(config, processes) / PAPER_BATCH
+    return replace(config, lr=config.lr * factor, anchor_lr=config.anchor_lr * factor, lr_scaling="none")
+
+
+def describe_step(config: OptimConfig, processes: int) -> str:
+    """Images and learning rate of a step in one line, for the user."""
+    text = f"{step_images(config, processes)} images a step"
+    if config.accumulate > 1 or processes > 1:
+        text += f" ({config.batch} a part, {config.accumulate} parts, {processes} processes)"
+    text += f", learning rate {scaled(config, processes).lr:g}"
+    if config.lr_scaling == "linear":
+        text += f" ({config.lr:g} for {PAPER_BATCH} images, scaled linearly)"
+    return text
 
 
 def add_parameters(optimizer: torch.optim.Optimizer, module: torch.nn.Module, config: OptimConfig) -> None:
@@ -80,19 +119,39 @@ def optimise(
     Raises:
         TrainingError: a loss or the gradient is not finite; the weights are then unchanged.
     """
-    total = torch.stack(list(losses.values())).sum()
-    values = {name: float(loss.detach()) for name, loss in losses.items()}
-    values["loss"] = float(total.detach())
-    if not math.isfinite(values["loss"]):
-        raise TrainingError(f"the loss is not finite at step {step}: {values}. Lower optim.lr or check the labels")
+    set_rates(optimizer, step, config)
+    optimizer.zero_grad(set_to_none=True)
+    terms = torch.stack(list(losses.values()))
+    terms.sum().backward()  # type: ignore[no-untyped-call]
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+    numbers = torch.cat([terms.detach(), norm.reshape(1)]).tolist()  # the one moment at which the CPU waits for a GPU
+    values = checked(dict(zip([*losses, "grad_norm"], numbers, strict=True)), step)
+    optimizer.step()
+    return values
+
+
+def set_rates(optimizer: torch.optim.Optimizer, step: int, config: OptimConfig) -> None:
+    """Set the learning rates of a step, counted from 0."""
     factor = rate_factor(step, config)
     for group in optimizer.param_groups:
         group["lr"] = factor * (config.anchor_lr if group["name"] == "anchors" else config.lr)
-    optimizer.zero_grad(set_to_none=True)
-    total.backward()  # type: ignore[no-untyped-call]
-    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip))
-    if not math.isfinite(norm):
-        raise TrainingError(f"the gradient is not finite at step {step}: {values}. Lower optim.lr or check the labels")
-    optimizer.step()
-    values["grad_norm"] = norm
-    return values
+
+
+def checked(values: Mapping[str, float], step: int, *, infinite_gradient: bool = False) -> dict[str, float]:
+    """The losses of a step with their sum ``loss``.
+
+    Args:
+        values: each loss, and ``grad_norm``.
+        step: counted from 0.
+        infinite_gradient: let a gradient that is not finite pass.
+
+    Raises:
+        NotFiniteError: a loss or the gradient is not finite.
+    """
+    told = dict(values)
+    norm = told.pop("grad_norm")
+    told["loss"] = sum(told.values())
+    what = "loss" if not math.isfinite(told["loss"]) else "gradient" if not math.isfinite(norm) else ""
+    if what == "loss" or (what and not infinite_gradient):
+        raise NotFiniteError(f"the {what} is not finite at step {step}: {told}. Lower optim.lr or check the labels")
+    return {**told, "grad_norm": norm}

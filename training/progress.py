@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, TracebackType
 
 import click
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -61,7 +62,9 @@ class TrainingProgress:
     def log(self, done: int, values: dict[str, float], extra: str = "") -> None:
         """Show losses."""
         parts = [f"{_short(name)} {value:.3f}" for name, value in values.items() if name.endswith(("_cls", "_box"))]
-        text = f"loss {values['loss']:.3f} ({', '.join(parts)}) {extra}".rstrip()
+        text = (
+            f"loss {values['loss']:.3f} ({', '.join(parts)}) {extra}".rstrip() if "loss" in values else "no finite loss"
+        )
         self.bar.update(self.task, completed=done, text=text)
         if not self.console.is_terminal:
             click.echo(f"step {done}/{self.steps}  {text}", err=True)
@@ -96,11 +99,22 @@ def stop_request(signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGT
 
 
 class Stopwatch:
-    """Seconds spent waiting for data and seconds in all, since the last reading."""
+    """How fast steps are, how much of that is waiting for data, and the GPU memory they take.
 
-    def __init__(self) -> None:
+    Args:
+        images: a step, of all streams and processes.
+        device: that trains.
+    """
+
+    def __init__(self, images: int, device: torch.device) -> None:
+        self.images = images
+        self.device = device
         self.begin = time.perf_counter()
         self.waited = 0.0
+        self.last_step = 0
+        # over the whole run: readings after the first, in which workers start and a GPU looks for its kernels
+        self.steps, self.seconds, self.waiting_seconds = 0, 0.0, 0.0
+        self.first: dict[str, float] = {}
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
@@ -109,9 +123,35 @@ class Stopwatch:
         yield
         self.waited += time.perf_counter() - start
 
-    def read(self, steps: int) -> dict[str, float]:
-        """Seconds a step and share of time waited for data; starts anew."""
-        total = max(time.perf_counter() - self.begin, 1e-9)
-        values = {"step_seconds": round(total / max(steps, 1), 4), "data_wait": round(self.waited / total, 4)}
-        self.begin, self.waited = time.perf_counter(), 0.0
+    def read(self, done: int) -> dict[str, float]:
+        """Speed since the last reading; starts anew.
+
+        Args:
+            done: steps since the stopwatch was made.
+
+        Returns:
+            ``step_seconds``, ``data_wait`` (share of time) and ``images_per_second``; on a GPU also ``gpu_memory_mib``,
+            the highest so far.
+        """
+        seconds, steps = max(time.perf_counter() - self.begin, 1e-9), max(done - self.last_step, 1)
+        if self.last_step:
+            self.steps, self.seconds = self.steps + steps, self.seconds + seconds
+            self.waiting_seconds += self.waited
+        values = self._values(steps, seconds, self.waited)
+        self.first = self.first or values
+        self.begin, self.waited, self.last_step = time.perf_counter(), 0.0, done
+        return values
+
+    def summary(self) -> dict[str, float]:
+        """Speed over all readings but the first; the first where there is no other."""
+        return self._values(self.steps, self.seconds, self.waiting_seconds) if self.steps else self.first
+
+    def _values(self, steps: int, seconds: float, waited: float) -> dict[str, float]:
+        values = {
+            "step_seconds": round(seconds / steps, 4),
+            "data_wait": round(waited / seconds, 4),
+            "images_per_second": round(self.images * steps / seconds, 2),
+        }
+        if self.device.type == "cuda":
+            values["gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
         return values

@@ -14,8 +14,8 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import ROIOutput
 from ptedge.detector.rpn import RPNOutput
 
-from .assign import match, sample
-from .losses import gaussian_nll, safe_mean
+from .assign import Draws, generator_of, match, sample
+from .losses import Normaliser, gaussian_nll, mean_over, own_count
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def source_losses(
     images: Tensor,
     targets: list[Targets],
     sampling: Sampling,
-    generator: torch.Generator,
+    generator: Draws,
+    normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     """The four supervised losses of a batch.
 
@@ -70,7 +71,8 @@ def source_losses(
         images: [B, 3, H, W] RGB 0..255.
         targets: one an image; an image without boxes teaches background.
         sampling: how many anchors and proposals learn.
-        generator: draws the sample (CPU).
+        generator: draws the sample.
+        normalise: counts of sampled anchors and proposals to what sums over them are divided by.
 
     Returns:
         ``rpn_cls``, ``rpn_box``, ``roi_cls``, ``roi_box``: scalars.
@@ -80,44 +82,57 @@ def source_losses(
     """
     features = model.features(images)
     rpn = model.rpn(features)
-    losses = _rpn_losses(rpn, targets, sampling, generator, model.config.probabilistic)
+    losses = _rpn_losses(rpn, targets, sampling, generator, model.config.probabilistic, normalise)
     proposals = model.proposals(rpn, training=True)
     matches: list[Tensor] = []
     sampled: list[Tensor] = []
-    for boxes, target in zip(proposals, targets, strict=True):
+    for i, (boxes, target) in enumerate(zip(proposals, targets, strict=True)):
         candidates = torch.cat([boxes, target.boxes])  # the labels too: early proposals rarely hit them
         matched = match(candidates, target.boxes, 0.5, 0.5, best_for_each=False, ignore=target.ignore)
-        positive, negative = sample(matched, sampling.roi_count, sampling.roi_positive, generator)
+        draws = generator_of(generator, i)
+        positive, negative = sample(matched, sampling.roi_count, sampling.roi_positive, draws)
         index = torch.cat([positive, negative])
         sampled.append(candidates[index])
         matches.append(matched[index])
     output = model.roi(features, sampled)
-    losses.update(_roi_losses(output, sampled, matches, targets, model.config.probabilistic))
+    losses.update(_roi_losses(output, sampled, matches, targets, model.config.probabilistic, normalise))
     return losses
 
 
 def _rpn_losses(
-    rpn: RPNOutput, targets: list[Targets], sampling: Sampling, generator: torch.Generator, probabilistic: bool
+    rpn: RPNOutput,
+    targets: list[Targets],
+    sampling: Sampling,
+    generator: Draws,
+    probabilistic: bool,
+    normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     anchors = rpn.anchors.detach()  # only target boxes move anchors (method.md section 6)
     cls_terms, box_terms, count = [], [], 0
     for i, target in enumerate(targets):
         matched = match(anchors, target.boxes, 0.7, 0.3, best_for_each=True, ignore=target.ignore)
-        positive, negative = sample(matched, sampling.rpn_count, sampling.rpn_positive, generator)
+        draws = generator_of(generator, i)
+        positive, negative = sample(matched, sampling.rpn_count, sampling.rpn_positive, draws)
         logits = rpn.logits[i][torch.cat([positive, negative])]
-        truth = torch.cat([torch.ones(len(positive)), torch.zeros(len(negative))]).to(logits)
+        truth = torch.cat([logits.new_ones(len(positive)), logits.new_zeros(len(negative))])
         cls_terms.append(F.binary_cross_entropy_with_logits(logits, truth, reduction="none"))
         deltas = encode(target.boxes[matched[positive]], anchors[positive], RPN_WEIGHTS)
         box_terms.append(_box_loss(rpn.deltas[i][positive], rpn.variances[i][positive], deltas, probabilistic))
         count += len(logits)
+    divisor = normalise("rpn", count)
     return {
-        "rpn_cls": safe_mean(torch.cat(cls_terms), count, rpn.logits),
-        "rpn_box": safe_mean(torch.cat(box_terms), count, rpn.deltas),
+        "rpn_cls": mean_over(torch.cat(cls_terms), divisor, rpn.logits),
+        "rpn_box": mean_over(torch.cat(box_terms), divisor, rpn.deltas),
     }
 
 
 def _roi_losses(
-    output: ROIOutput, sampled: list[Tensor], matches: list[Tensor], targets: list[Targets], probabilistic: bool
+    output: ROIOutput,
+    sampled: list[Tensor],
+    matches: list[Tensor],
+    targets: list[Targets],
+    probabilistic: bool,
+    normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     num_classes = output.deltas.shape[1]
     labels, boxes = [], []
@@ -135,9 +150,10 @@ def _roi_losses(
     own = label[positive]
     box_terms = _box_loss(output.deltas[positive, own], output.variances[positive, own], deltas, probabilistic)
     cls_terms = F.cross_entropy(output.logits, label, reduction="none")
+    divisor = normalise("roi", len(label))
     return {
-        "roi_cls": safe_mean(cls_terms, len(label), output.logits),
-        "roi_box": safe_mean(box_terms, len(label), output.deltas),
+        "roi_cls": mean_over(cls_terms, divisor, output.logits),
+        "roi_box": mean_over(box_terms, divisor, output.deltas),
     }
 
 

@@ -13,8 +13,15 @@ from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, convert_variance,
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
 
-from .assign import BACKGROUND, match, sample
-from .losses import gaussian_cross_entropy, objectness_cross_entropy, safe_mean, soft_cross_entropy
+from .assign import BACKGROUND, Draws, generator_of, match, sample
+from .losses import (
+    Normaliser,
+    gaussian_cross_entropy,
+    mean_over,
+    objectness_cross_entropy,
+    own_count,
+    soft_cross_entropy,
+)
 from .pseudo import PseudoBoxes
 from .source_loss import Sampling
 
@@ -47,7 +54,8 @@ def target_losses(
     pseudo: list[PseudoBoxes],
     rule: TargetRule,
     sampling: Sampling,
-    generator: torch.Generator,
+    generator: Draws,
+    normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     """The four losses of a target batch.
 
@@ -57,7 +65,8 @@ def target_losses(
         pseudo: pseudo boxes in the pixels of those views, one entry an image; may be empty.
         rule: what is learnt.
         sampling: how many anchors and proposals an image learn.
-        generator: draws the sample (CPU).
+        generator: draws the sample.
+        normalise: counts of anchors and proposals to what sums over them are divided by.
 
     Returns:
         ``target_rpn_cls``, ``target_rpn_box``, ``target_roi_cls``, ``target_roi_box``: scalars; 0 with a gradient for a
@@ -68,9 +77,9 @@ def target_losses(
     """
     features = model.features(images)
     rpn = model.rpn(features)
-    losses = _rpn_losses(rpn, pseudo, rule, sampling, generator, model.config.probabilistic)
+    losses = _rpn_losses(rpn, pseudo, rule, sampling, generator, model.config.probabilistic, normalise)
     proposals = model.proposals(rpn, training=True)
-    losses.update(_roi_losses(model, features, proposals, pseudo, rule, sampling, generator))
+    losses.update(_roi_losses(model, features, proposals, pseudo, rule, sampling, generator, normalise))
     return losses
 
 
@@ -79,14 +88,16 @@ def _rpn_losses(
     pseudo: list[PseudoBoxes],
     rule: TargetRule,
     sampling: Sampling,
-    generator: torch.Generator,
+    generator: Draws,
     probabilistic: bool,
+    normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     fixed = rpn.anchors.detach()
     cls_terms, box_terms, cls_count, box_count = [], [], 0, 0
     for i, boxes in enumerate(pseudo):
         matched = match(fixed, boxes.boxes, 0.7, 0.3, best_for_each=True)
-        positive, negative = sample(matched, sampling.rpn_count, 1.0 if not rule.background else 0.5, generator)
+        fraction = 0.5 if rule.background else 1.0
+        positive, negative = sample(matched, sampling.rpn_count, fraction, generator_of(generator, i))
         own = matched[positive]
         cls = objectness_cross_entropy(boxes.probabilities[own], rpn.logits[i][positive])
         cls_terms.append(boxes.class_weight[own] * cls)
@@ -102,9 +113,10 @@ def _rpn_losses(
         term = _box_term(mean, variance, rpn.deltas[i][box], rpn.variances[i][box], probabilistic)
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(box)
+    cls_divisor, box_divisor = normalise("target_rpn_cls", cls_count), normalise("target_rpn_box", box_count)
     return {
-        "target_rpn_cls": rule.cls_scale * safe_mean(torch.cat(cls_terms), cls_count, rpn.logits),
-        "target_rpn_box": rule.box_scale * safe_mean(torch.cat(box_terms), box_count, rpn.deltas),
+        "target_rpn_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, rpn.logits),
+        "target_rpn_box": rule.box_scale * mean_over(torch.cat(box_terms), box_divisor, rpn.deltas),
     }
 
 
@@ -115,14 +127,15 @@ def _roi_losses(
     pseudo: list[PseudoBoxes],
     rule: TargetRule,
     sampling: Sampling,
-    generator: torch.Generator,
+    generator: Draws,
+    normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     sampled, matches = [], []
-    for candidates, boxes in zip(proposals, pseudo, strict=True):
+    for i, (candidates, boxes) in enumerate(zip(proposals, pseudo, strict=True)):
         both = torch.cat([candidates, boxes.boxes])
         matched = match(both, boxes.boxes, 0.5, 0.5, best_for_each=False)
         fraction = sampling.roi_positive if rule.background else 1.0
-        positive, negative = sample(matched, sampling.roi_count, fraction, generator)
+        positive, negative = sample(matched, sampling.roi_count, fraction, generator_of(generator, i))
         index = torch.cat([positive, negative]) if rule.background else positive
         sampled.append(both[index])
         matches.append(matched[index])
@@ -147,9 +160,10 @@ def _roi_losses(
         term = _box_term(mean, variance, deltas[row, label], variances[row, label], model.config.probabilistic)
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(row)
+    cls_divisor, box_divisor = normalise("target_roi_cls", cls_count), normalise("target_roi_box", box_count)
     return {
-        "target_roi_cls": rule.cls_scale * safe_mean(torch.cat(cls_terms), cls_count, output.logits),
-        "target_roi_box": rule.box_scale * safe_mean(torch.cat(box_terms), box_count, output.deltas),
+        "target_roi_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, output.logits),
+        "target_roi_box": rule.box_scale * mean_over(torch.cat(box_terms), box_divisor, output.deltas),
     }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 Stages = list[nn.Sequential]
 BatchNorm = nn.modules.batchnorm._BatchNorm
@@ -17,6 +20,9 @@ class Backbone(nn.Module):
 
     BatchNorm layers stay in eval mode whatever :meth:`train` is told, unless ``frozen_statistics`` is set to False.
     :func:`ptedge.training.teacher.adapt_batch_norm` re-estimates their statistics.
+
+    With ``checkpointing`` on, a pass that will be differentiated keeps only what goes from stage to stage and works out
+    the rest once more when the gradient needs it: less memory, more time, the same gradient.
 
     Args:
         body: the library model without its tail; its own names stay, so its weight files load.
@@ -30,6 +36,7 @@ class Backbone(nn.Module):
         self.body = body
         self.channels = channels
         self.frozen_statistics = True
+        self.checkpointing = False
         self._stages = stages  # a plain list: the parameters belong to body
         for stage in stages[:frozen]:
             stage.requires_grad_(False)
@@ -38,8 +45,16 @@ class Backbone(nn.Module):
         """Feature map [B, channels, H/16, W/16] of normalised images [B, 3, H, W]."""
         x = images
         for stage in self._stages:
-            x = stage(x)
+            if self.checkpointing and torch.is_grad_enabled() and any(p.requires_grad for p in stage.parameters()):
+                # no layer here draws random numbers, so there is no state of a generator to keep
+                x = checkpoint(stage, x, use_reentrant=False, preserve_rng_state=False, context_fn=self._contexts)
+            else:
+                x = stage(x)
         return x
+
+    def _contexts(self) -> tuple[contextlib.AbstractContextManager[None], contextlib.AbstractContextManager[None]]:
+        """Around a stage's pass, and around its repetition, which must not count as another batch."""
+        return contextlib.nullcontext(), untracked_statistics(self)
 
     def train(self, mode: bool = True) -> Backbone:
         """As ``nn.Module.train``, but BatchNorm stays in eval mode while its statistics are frozen."""
@@ -48,6 +63,21 @@ class Backbone(nn.Module):
             for layer in batch_norms(self):
                 layer.eval()
         return self
+
+
+@contextlib.contextmanager
+def untracked_statistics(module: nn.Module) -> Iterator[None]:
+    """Inside, BatchNorm layers normalise as before, but their running statistics and counters stay as they are."""
+    layers = batch_norms(module)
+    before = [layer.track_running_stats for layer in layers]
+    for layer in layers:
+        # in eval mode the layer would take this for having no running statistics
+        layer.track_running_stats = layer.track_running_stats and not layer.training
+    try:
+        yield
+    finally:
+        for layer, tracked in zip(layers, before, strict=True):
+            layer.track_running_stats = tracked
 
 
 def _vgg16() -> tuple[nn.Module, Stages, int]:

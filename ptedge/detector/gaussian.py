@@ -19,6 +19,11 @@ MAX_LOG_SCALE = math.log(1000.0 / 16.0)  # a box grows at most this much from it
 SMALLEST = 1e-3  # pixels; a reference box is never thinner in a division
 
 
+def full_precision(x: Tensor) -> Tensor:
+    """What a layer of a network gives, as float32 where autocast made it half: box maths is done in float32."""
+    return x.float() if torch.is_autocast_enabled(x.device.type) else x
+
+
 def logit_to_variance(logit: Tensor, floor: float) -> Tensor:
     """Variance from the network's raw output: floor + (1 - floor) * sigmoid(logit).
 

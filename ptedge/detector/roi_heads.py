@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torchvision.ops import batched_nms, roi_align
 
 from .config import STRIDE
-from .gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, logit_to_variance
+from .gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, full_precision, logit_to_variance
 from .rpn import has_area
 
 POOL = 7  # RoIAlign output cells a side
@@ -99,11 +99,12 @@ class ROIHead(nn.Module):
 
     def predict(self, hidden: Tensor) -> ROIOutput:
         """The three predictors on the last hidden layer, [R, hidden]."""
-        deltas = self.deltas(hidden).reshape(-1, self.num_classes, 4)
+        logits = full_precision(self.logits(hidden))
+        deltas = full_precision(self.deltas(hidden)).reshape(-1, self.num_classes, 4)
         if self.variances is None:
-            return ROIOutput(self.logits(hidden), deltas, torch.zeros_like(deltas))
-        logit = self.variances(hidden).reshape(-1, self.num_classes, 4)
-        return ROIOutput(self.logits(hidden), deltas, logit_to_variance(logit, self.variance_floor))
+            return ROIOutput(logits, deltas, torch.zeros_like(deltas))
+        logit = full_precision(self.variances(hidden)).reshape(-1, self.num_classes, 4)
+        return ROIOutput(logits, deltas, logit_to_variance(logit, self.variance_floor))
 
 
 def class_scores(logits: Tensor, variances: Tensor, rule: str) -> Tensor:

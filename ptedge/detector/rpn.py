@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchvision.ops import nms
 
-from .gaussian import RPN_WEIGHTS, decode, logit_to_variance
+from .gaussian import RPN_WEIGHTS, decode, full_precision, logit_to_variance
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RPNHead(nn.Module):
             :class:`~ptedge.detector.anchors.LearnableAnchors`.
         """
         hidden = F.relu(self.conv(features))
-        logits = self.objectness(hidden).permute(0, 2, 3, 1).flatten(1)  # [B, h*w*A]
+        logits = full_precision(self.objectness(hidden)).permute(0, 2, 3, 1).flatten(1)  # [B, h*w*A]
         deltas = self._rows(self.deltas(hidden))
         if self.variances is None:
             return logits, deltas, torch.zeros_like(deltas)
@@ -73,7 +73,7 @@ class RPNHead(nn.Module):
 
     @staticmethod
     def _rows(x: Tensor) -> Tensor:
-        return x.permute(0, 2, 3, 1).reshape(x.shape[0], -1, 4)  # [B, h*w*A, 4]
+        return full_precision(x).permute(0, 2, 3, 1).reshape(x.shape[0], -1, 4)  # [B, h*w*A, 4]
 
 
 def has_area(boxes: Tensor) -> Tensor:

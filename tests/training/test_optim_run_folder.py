@@ -212,7 +212,10 @@ def test_write_config__is_complete_and_reads_back(cls: type[TrainConfig | AdaptC
         "target.box_scale=-1",
         "teacher.ema=1.5",
         "lambda_target=-1",
-        "workers=-1",
+        "workers=-2",
+        "precision=fp8",
+        "optim.accumulate=0",
+        "optim.lr_scaling=sqrt",
     ],
 )
 def test_adapt_config__refuses(override: str) -> None:
