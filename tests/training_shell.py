@@ -63,10 +63,14 @@ class Shell:
         return self("train", source, "--out", out, *words, sets=[*LOOP, *MODEL, f"optim.steps={steps}", *sets])
 
     def adapt(self, model: Path, out: Path, *words: Any, steps: int = 2, sets: tuple[str, ...] = ()) -> Any:
-        return self("adapt", model, "--out", out, *words, sets=[*LOOP, f"optim.steps={steps}", *sets])
+        watched = ["monitor.every=1", "monitor.frames=3"]
+        return self("adapt", model, "--out", out, *words, sets=[*LOOP, *watched, f"optim.steps={steps}", *sets])
 
 
 FILES = {"config.toml", "last.pt", "metrics.jsonl", "model.pt", "summary.json"}
+
+
+ADAPT_FILES = FILES | {"checkpoints", "last_model.pt"}
 
 
 def lines(run: Path) -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
-"""What can be watched without labels: pseudo boxes, entropy, variance, anchors, agreement with the source model."""
+"""What can be watched without labels: pseudo boxes, entropy, variance, anchors, and how far detectors agree."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torchvision.ops import box_iou
+from torchvision.ops import box_area, box_iou
 
 from ptedge.detector.gaussian import class_entropy
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -14,10 +15,10 @@ from ptedge.detector.roi_heads import RawDetections
 
 from .pseudo import PseudoBoxes
 
-CONFIDENT = 0.5  # score above which two detectors are asked to agree
+SAME_OBJECT = 0.5  # IoU from which two detectors mean the same object
 
 
-def pseudo_numbers(detections: list[RawDetections], pseudo: list[PseudoBoxes]) -> dict[str, float]:
+def pseudo_numbers(detections: list[RawDetections], pseudo: list[PseudoBoxes]) -> dict[str, float | Tensor]:
     """Means over a batch's pseudo boxes.
 
     Args:
@@ -26,41 +27,90 @@ def pseudo_numbers(detections: list[RawDetections], pseudo: list[PseudoBoxes]) -
 
     Returns:
         ``pseudo_boxes`` and ``pseudo_foreground`` an image, mean ``pseudo_score``, ``class_entropy`` (nats),
-        ``box_variance`` (delta space), ``class_weight`` and ``box_weight`` (entropy focal). Means are 0 without boxes.
+        ``box_variance`` (delta space), ``class_weight`` and ``box_weight`` (entropy focal) with the highest of each.
+        0 without boxes. Scalars stay on their device until somebody reads them.
     """
     images = max(len(pseudo), 1)
     p = torch.cat([d.logits for d in detections]).softmax(dim=-1)
+    class_weight = torch.cat([b.class_weight for b in pseudo])
+    box_weight = torch.cat([b.box_weight for b in pseudo])
     return {
         "pseudo_boxes": sum(len(b.boxes) for b in pseudo) / images,
-        "pseudo_foreground": float(sum(int(b.foreground.sum()) for b in pseudo)) / images,
+        "pseudo_foreground": torch.cat([b.foreground for b in pseudo]).sum() / images,
         "pseudo_score": _mean(torch.cat([b.score for b in pseudo])),
         "class_entropy": _mean(class_entropy(p)),
         "box_variance": _mean(torch.cat([d.variances for d in detections])),
-        "class_weight": _mean(torch.cat([b.class_weight for b in pseudo])),
-        "box_weight": _mean(torch.cat([b.box_weight for b in pseudo])),
+        "class_weight": _mean(class_weight),
+        "class_weight_max": _max(class_weight),
+        "box_weight": _mean(box_weight),
+        "box_weight_max": _max(box_weight),
     }
 
 
-def agreement(first: list[RawDetections], second: list[RawDetections]) -> float:
-    """F1 of two detectors' confident boxes, matched at IoU 0.5 within a class.
+def detection_signals(detections: Sequence[RawDetections], num_classes: int) -> dict[str, Any]:
+    """What a detector says of a set of images, each box counting by its score, so that clutter weighs little.
 
     Args:
-        first: detections of each image by one model.
-        second: by the other.
+        detections: of each image.
+        num_classes: K.
+
+    Returns:
+        ``boxes`` an image, ``objects`` (sum of scores) an image, ``entropy`` (mean class entropy, nats), ``sigma``
+        (mean standard deviation of a side over the root of the box area), ``variance`` (mean, delta space) and
+        ``classes`` (K shares of the scores). The means and shares are ``None`` without boxes.
+    """
+    images = max(len(detections), 1)
+    scores = torch.cat([d.scores for d in detections])
+    total = float(scores.sum())
+    signals: dict[str, Any] = {"boxes": len(scores) / images, "objects": total / images}
+    if total == 0.0:
+        return {**signals, "entropy": None, "sigma": None, "variance": None, "classes": None}
+    area = box_area(torch.cat([d.boxes for d in detections])).clamp(min=1.0)
+    sigma = torch.cat([d.sigma for d in detections]).mean(dim=1) / area.sqrt()
+    labels = torch.cat([d.labels for d in detections])
+    shares = torch.zeros(num_classes, device=scores.device).index_add_(0, labels, scores) / total
+    signals["entropy"] = float((scores * torch.cat([d.entropy for d in detections])).sum()) / total
+    signals["sigma"] = float((scores * sigma).sum()) / total
+    signals["variance"] = float((scores * torch.cat([d.variances for d in detections]).mean(dim=1)).sum()) / total
+    signals["classes"] = [round(float(share), 4) for share in shares]
+    return signals
+
+
+def agreement(first: Sequence[RawDetections], second: Sequence[RawDetections]) -> float:
+    """How far two detectors say the same: twice the score that they share, over all the score they give.
+
+    Boxes of one class are paired one to one, the highest IoU first, from IoU 0.5; a pair shares the lower of its two
+    scores. No score threshold, so it moves in small steps where the F1 of confident boxes jumps by a box.
+
+    Args:
+        first: detections of each image by one detector.
+        second: by the other, in the same pixels.
 
     Returns:
         In [0, 1]; 1 when neither finds anything.
     """
-    matched, total = 0, 0
+    shared, total = 0.0, 0.0
     for a, b in zip(first, second, strict=True):
-        mine, theirs = a.scores > CONFIDENT, b.scores > CONFIDENT
-        total += int(mine.sum()) + int(theirs.sum())
-        if mine.any() and theirs.any():
-            iou = box_iou(a.boxes[mine], b.boxes[theirs])
-            same = a.labels[mine].unsqueeze(1) == b.labels[theirs].unsqueeze(0)
-            hit = (iou > 0.5) & same
-            matched += int(hit.any(dim=1).sum()) + int(hit.any(dim=0).sum())
-    return matched / total if total else 1.0
+        total += float(a.scores.sum() + b.scores.sum())
+        if not len(a.boxes) or not len(b.boxes):
+            continue
+        iou = box_iou(a.boxes, b.boxes)
+        iou = torch.where(a.labels.unsqueeze(1) == b.labels.unsqueeze(0), iou, torch.zeros_like(iou)).cpu()
+        low = torch.minimum(a.scores.unsqueeze(1), b.scores.unsqueeze(0)).cpu()
+        pairs = torch.nonzero(iou > SAME_OBJECT)
+        order = iou[pairs[:, 0], pairs[:, 1]].argsort(descending=True, stable=True)
+        rows, columns = set(), set()
+        for i, j in pairs[order].tolist():
+            if i not in rows and j not in columns:
+                rows.add(i)
+                columns.add(j)
+                shared += float(low[i, j])
+    return 2.0 * shared / total if total else 1.0
+
+
+def total_variation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Distance of two histograms of shares: half the sum of absolute differences, in [0, 1]."""
+    return 0.5 * sum(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
 def anchor_numbers(model: ProbabilisticFasterRCNN) -> dict[str, Any]:
@@ -68,5 +118,9 @@ def anchor_numbers(model: ProbabilisticFasterRCNN) -> dict[str, Any]:
     return {"anchors": [[round(float(v), 2) for v in shape] for shape in model.anchors.shapes().detach()]}
 
 
-def _mean(values: Tensor) -> float:
-    return float(values.mean()) if values.numel() else 0.0
+def _mean(values: Tensor) -> Tensor:
+    return values.mean() if values.numel() else values.new_zeros(())
+
+
+def _max(values: Tensor) -> Tensor:
+    return values.max() if values.numel() else values.new_zeros(())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tiny_detector import write_pictures
-from training_shell import FILES, Shell, assert_equal, comparable, fails, lines, summary
+from training_shell import ADAPT_FILES, Shell, assert_equal, comparable, fails, lines, summary
 
 from ptedge.checkpoint import load_checkpoint
 from ptedge.config import load_config
@@ -34,12 +34,12 @@ def test_adapt__writes_a_run(
     sets = (f"teacher.adabn={str(adabn).lower()}", "teacher.ema=0.5", "batch_norm=frozen")
     status, err = ptedge.adapt(pretrained, run, "--target", target_frames, *mode, sets=sets)
     assert status == 0, err
-    assert {path.name for path in run.iterdir()} == FILES
+    assert {path.name for path in run.iterdir()} == ADAPT_FILES
     last = lines(run)[-1]
     terms = {name for name in last if name.endswith(("_cls", "_box")) and not name.startswith("pseudo")}
     target = {"target_rpn_cls", "target_rpn_box", "target_roi_cls", "target_roi_box"}
     assert target <= terms and ({"rpn_cls", "roi_box"} <= terms) == (not source_free)
-    assert {"pseudo_boxes", "class_entropy", "box_variance", "source_agreement", "anchors"} <= set(last)
+    assert {"pseudo_boxes", "class_entropy", "box_variance", "anchors", "monitor"} <= set(last)
     assert last["pseudo_boxes"] > 0
     lineage = load_checkpoint(run / "model.pt").lineage
     assert (lineage.kind, lineage.role) == ("source_free" if source_free else "adapted", "teacher")
@@ -49,7 +49,7 @@ def test_adapt__writes_a_run(
     assert report["source_images"] == (0 if source_free else 6)
     # what is deployed is the teacher: the average, not the student
     state = torch.load(run / "last.pt", weights_only=True)
-    deployed = load_checkpoint(run / "model.pt").state
+    deployed = load_checkpoint(run / "last_model.pt").state
     for name, tensor in state["teacher"].items():
         torch.testing.assert_close(deployed[name], tensor, rtol=0, atol=0)
     assert not torch.equal(state["teacher"]["roi_head.fc1.weight"], state["student"]["roi_head.fc1.weight"])
@@ -130,7 +130,7 @@ def test_adapt__interrupted_and_continued(
         status, err = ptedge.adapt(pretrained, run, *words, steps=3)
     assert status == 130 and "--resume" in err
     assert summary(run)["interrupted"] is True and summary(run)["steps"] == 1
-    assert {path.name for path in run.iterdir()} == FILES
+    assert {path.name for path in run.iterdir()} == ADAPT_FILES
     assert ptedge.adapt(pretrained, run, *words, "--resume", steps=3)[0] == 0
     assert summary(run)["interrupted"] is False and summary(run)["steps"] == 3
 

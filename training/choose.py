@@ -1,0 +1,110 @@
+"""Which teacher of a run becomes model.pt. No labels and no models here: signals in, a choice out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ptedge.config import require
+
+from .guard import GuardConfig, readings
+
+
+@dataclass(frozen=True)
+class ChoiceConfig:
+    """The choice of model.pt among the teachers of a run.
+
+    Attributes:
+        enabled: choose; otherwise model.pt is the last teacher.
+        keep: candidate files in RUN/checkpoints beside the start.
+        every: steps between candidates, rounded up to readings of the monitors; 0 for a tenth of the run.
+        tolerance: the last teacher is chosen unless its score is lower than the best one's by more than this.
+    """
+
+    enabled: bool = True
+    keep: int = 4
+    every: int = 0
+    tolerance: float = 0.05
+
+    def __post_init__(self) -> None:
+        require("choice.keep", self.keep, 1, 1000)
+        require("choice.every", self.every, 0)
+        require("choice.tolerance", self.tolerance, 0, 1)
+
+    def steps(self, reading: int, total: int) -> int:
+        """Steps between candidates: a multiple of those between readings."""
+        wanted = self.every or max(1, total // 10)
+        return -(-wanted // reading) * reading
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A teacher that may become model.pt.
+
+    Attributes:
+        step: steps done.
+        score: see :func:`score_of`.
+        within: all limits of the guards hold.
+        signals: what was measured.
+    """
+
+    step: int
+    score: float
+    within: bool
+    signals: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """For summary.json and last.pt."""
+        return {"step": self.step, "score": self.score, "within": self.within, "signals": self.signals}
+
+
+def score_of(signals: Mapping[str, Any]) -> float:
+    """How well a teacher stands by its own answers when the picture is disturbed: consistency of weak and strong views.
+
+    A detector that recognises objects finds them again in other colours and at another size; one that guesses does not.
+    Confidence would be the wrong measure: it is what a collapse drives up. A detector can also be consistently wrong
+    (no boxes at all, or one box everywhere), which is why only candidates within the guards' limits (boxes, objects,
+    agreement with the start) are compared by it, and why finding nothing scores 0.
+    """
+    return float(signals["consistency"]) if signals["boxes"] > 0 else 0.0
+
+
+def make_candidate(step: int, signals: Mapping[str, Any], start: Mapping[str, Any], limits: GuardConfig) -> Candidate:
+    """A candidate from the signals at a step.
+
+    Args:
+        step: steps done.
+        signals: of its teacher.
+        start: of the start.
+        limits: those of the guards, which hold here even when guards are off.
+    """
+    found = readings(signals, start, limits)
+    within = step == 0 or all(reading.strain <= 1.0 for reading in found)
+    return Candidate(step, round(score_of(signals), 6), within, dict(signals))
+
+
+def choose(candidates: Sequence[Candidate], tolerance: float) -> Candidate:
+    """The latest candidate within the limits whose score is no more than ``tolerance`` below the best of those.
+
+    Args:
+        candidates: in the order of steps; the start, step 0, comes first and is always within its own limits.
+        tolerance: in [0, 1]. Scores of a few frames are noisy, and later teachers have learnt more, so a small lead of
+            an earlier one does not count.
+    """
+    within = [candidate for candidate in candidates if candidate.within]
+    best = max(candidate.score for candidate in within)
+    return [candidate for candidate in within if candidate.score >= best - tolerance][-1]
+
+
+def thin(candidates: Sequence[Candidate], keep: int) -> list[Candidate]:
+    """At most ``keep`` candidates beside the start: those beyond the limits go first, then the lowest scores.
+
+    Args:
+        candidates: in the order of steps. Of equal ones the earlier goes.
+        keep: at least 1.
+    """
+    start, others = list(candidates[:1]), list(candidates[1:])
+    while len(others) > keep:
+        others.remove(min(others, key=lambda c: (c.within, c.score, c.step)))
+    return start + others
