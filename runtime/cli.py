@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -59,6 +60,13 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
     "--realtime/--lossless", default=None, help="Drop frames to keep up, or none.  [default: realtime if live]"
 )
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many frames of each source.")
+@click.option("--start", type=click.IntRange(0), default=0, help="Frames of each source to pass over first.")
+@click.option("--stride", type=click.IntRange(1), default=1, help="Take every so-many-th frame.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Frames a second of each source at most.")
+@click.option("--loop", is_flag=True, help="Begin files again at their end.")
+@click.option(
+    "--flip", type=click.Choice(["horizontal", "vertical", "both"]), help="Mirror; both turns by 180 degrees."
+)
 @click.option("--strict", is_flag=True, help="Exit status 1 when one of several sources fails.")
 @BACKEND
 @THREADS
@@ -90,6 +98,12 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
     help="Size of the images at most.",
 )
 @click.option("--seed", type=int, default=0, help="Of the random choice.")
+@click.option("--push", metavar="URL", help="Send results to http://, https://, or mqtt://host/topic.")
+@click.option("--push-token", envvar="PTEDGE_PUSH_TOKEN", show_envvar=True, help="Bearer token for --push over HTTP.")
+@click.option(
+    "--serve", metavar="[HOST:]PORT", help="Live page and Prometheus' /metrics; this machine alone by default."
+)
+@click.option("--serve-token", envvar="PTEDGE_SERVE_TOKEN", show_envvar=True, help="What visitors must show.")
 @JSON
 def run(
     bundle: Path,
@@ -99,6 +113,11 @@ def run(
     collect: Path | None,
     realtime: bool | None,
     limit: int | None,
+    start: int,
+    stride: int,
+    rate: float | None,
+    loop: bool,
+    flip: Literal["horizontal", "vertical", "both"] | None,
     strict: bool,
     backend: str,
     threads: int | None,
@@ -111,6 +130,10 @@ def run(
     collect_images: int,
     collect_bytes: int,
     seed: int,
+    push: str | None,
+    push_token: str | None,
+    serve: str | None,
+    serve_token: str | None,
     as_json: bool,
 ) -> None:
     """Detect on FRAMES with BUNDLE; every box side gets a standard deviation.
@@ -124,6 +147,7 @@ def run(
     \b
     Example:
       ptedge run car.bundle drive.mp4 --out results --save jsonl,video --collect field
+      ptedge run car.bundle rtsp://camera/1 rtsp://camera/2 --collect field --serve 8080
     """
     from .collect import Policy
     from .run import RunOptions, run_bundle
@@ -138,7 +162,8 @@ def run(
         seed=seed,
     )
     options = RunOptions(
-        *(out, save, collect, realtime, limit, backend, threads, min_score, draw_score, policy), strict=strict
+        *(out, save, collect, realtime, limit, backend, threads, min_score, draw_score, policy, strict),
+        *(start, stride, rate, loop, flip, push, push_token or None, serve, serve_token or None),
     )
     report, status = run_bundle(bundle, list(frames), options)
     if as_json:

@@ -59,12 +59,18 @@ def choose_realtime(sources: Sequence[SourceStats], asked: bool | None) -> bool:
         InputError: asked for, but a source has no clock.
     """
     realtime = any(about.kind == "live" for about in sources) if asked is None else asked
-    still = [about for about in sources if about.source is not None and about.kind not in ("video", "live")]
+    still = [about for about in sources if about.source is not None and not has_clock(about)]
     if realtime and still:
         raise InputError(
-            f"--realtime needs a video or a live source; {still[0].shown} is a {still[0].kind} without a clock"
+            f"--realtime needs a video or a live source; {still[0].shown} is a {still[0].kind} without a clock. "
+            "--rate gives it one"
         )
     return realtime
+
+
+def has_clock(about: SourceStats) -> bool:
+    """Whether frames of a source have a time to come at: a video, a camera, or images that got a rate."""
+    return about.kind in ("video", "live") or (about.source is not None and about.source.rate is not None)
 
 
 def name_sources(specs: Sequence[str]) -> list[str]:

@@ -85,4 +85,6 @@ def written(sinks: Sequence[Sink]) -> list[str]:
 
 
 def _fps(about: SourceStats) -> float | None:
-    return about.source.fps if about.source is not None else None
+    if about.source is None or about.source.fps is None:
+        return None
+    return about.source.fps / (about.source.stride if about.source.rate is None else 1)

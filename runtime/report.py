@@ -12,6 +12,7 @@ from ptedge.runner import BundlePredictor
 
 from .collect import FieldSink
 from .outputs import written
+from .push import PushSink
 from .signals import Stop
 from .sinks import Sink
 from .stats import Stats
@@ -21,7 +22,12 @@ PROGRESS_EVERY = 1.0  # seconds
 
 
 def make_report(
-    stats: Stats, predictor: BundlePredictor, sinks: Sequence[Sink], collector: FieldSink | None, stop: Stop
+    stats: Stats,
+    predictor: BundlePredictor,
+    sinks: Sequence[Sink],
+    collector: FieldSink | None,
+    push: PushSink | None,
+    stop: Stop,
 ) -> dict[str, Any]:
     """What ``ptedge run --json`` prints."""
     report: dict[str, Any] = {
@@ -43,6 +49,8 @@ def make_report(
     }
     if collector is not None:
         report["collected"] = {"folder": str(collector.path), "images": collector.kept, **dict(collector.counters)}
+    if push is not None:
+        report["push"] = push.to_json()
     return report
 
 

@@ -10,18 +10,23 @@ from typing import Any
 
 import cv2
 
+from ptedge.address import is_live
 from ptedge.files import make_output_folder
-from ptedge.frames import FrameSource, open_frames
+from ptedge.frames import Flip, FrameSource, open_frames
 from ptedge.runner import BundlePredictor
+from ptedge.sources import LiveOptions, SourceEvent
 
 from .collect import FieldSink, Policy
 from .inputs import choose_realtime, open_sources
 from .outputs import default_saves, open_sinks
 from .pipeline import Pipeline, Rules
+from .push import open_push
 from .report import Progress, log, make_report, tell
+from .serve import LiveServer, parse_address
 from .signals import stop_on_signals
-from .sinks import Sink
 from .stats import SourceStats, Stats
+from .status import Status
+from .view import LiveView
 
 DEFAULT_OUT = Path("runs/detect")
 LIVE_FILL = 0.05  # seconds that a batch waits for frames of live sources in lossless mode
@@ -43,6 +48,15 @@ class RunOptions:
         draw_score: detections below are left out of pictures.
         policy: what to collect.
         strict: one failing source of several makes the exit status 1.
+        start: frames of each source passed over at the beginning.
+        stride: every so-many-th from there.
+        rate: frames a second of each source at most.
+        loop: begin files again at their end.
+        flip: ``horizontal``, ``vertical`` or ``both``.
+        push: address to send results to, or ``None``.
+        push_token: for it.
+        serve: ``[HOST:]PORT`` of the live page, or ``None``.
+        serve_token: what its visitors must show.
     """
 
     out: Path | None = None
@@ -56,6 +70,15 @@ class RunOptions:
     draw_score: float = 0.3
     policy: Policy = field(default_factory=Policy)
     strict: bool = False
+    start: int = 0
+    stride: int = 1
+    rate: float | None = None
+    loop: bool = False
+    flip: Flip | None = None
+    push: str | None = None
+    push_token: str | None = None
+    serve: str | None = None
+    serve_token: str | None = None
 
 
 def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dict[str, Any], int]:
@@ -73,47 +96,71 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
     Raises:
         PtedgeError: all sources, the output or the bundle are at fault; files written so far are finished.
     """
-    sources = open_sources(specs, lambda spec: _open(spec, options))
-    realtime = choose_realtime(sources, options.realtime)
-    kinds = [about.kind for about in sources]
-    save = options.save or (() if options.collect and not options.out else default_saves(kinds))
-    out = make_output_folder(options.out or DEFAULT_OUT) if save else None
-    if options.collect is not None:
-        make_output_folder(options.collect)
-    # OpenCV's own threads would take turns with the model's; the stages already run beside each other
-    cv2.setNumThreads(1)
-    stats = Stats(sources)
-    with contextlib.closing(BundlePredictor(bundle, options.backend, options.threads)) as predictor:
+    where = parse_address(options.serve, options.serve_token) if options.serve is not None else None
+    with contextlib.ExitStack() as opened:
+        sources = open_sources(specs, lambda spec: _open(spec, options))
+        for about in sources:
+            if about.source is not None:
+                opened.callback(about.source.close)
+        realtime = choose_realtime(sources, options.realtime)
+        kinds = [about.kind for about in sources]
+        save = options.save or (() if options.collect and not options.out else default_saves(kinds))
+        out = make_output_folder(options.out or DEFAULT_OUT) if save else None
+        if options.collect is not None:
+            make_output_folder(options.collect)
+        # OpenCV's own threads would take turns with the model's; the stages already run beside each other
+        cv2.setNumThreads(1)
+        predictor = opened.enter_context(contextlib.closing(BundlePredictor(bundle, options.backend, options.threads)))
         for about in sources:
             log(f"{about.shown}: {about.kind if about.source else about.error}")
         log(f"on {predictor.runner.backend} ({predictor.runner.reason})")
         collector = _open_collector(options, predictor)  # it may refuse its folder, so before results are overwritten
         sinks = open_sinks(save, out, sources, predictor.class_names) if out is not None else []
         sinks += [collector] if collector is not None else []
-        with stop_on_signals() as stop:
-            pipeline = Pipeline(
-                [about.source if about.source is not None else () for about in sources],
-                predictor,
-                sinks,
-                stats,
-                _rules(sources, options, realtime),
-                stop.event,
-                Progress(_count(sources)) if sys.stderr.isatty() else None,
-            )
-            pipeline.run()
-    report = make_report(stats, predictor, sinks, collector, stop)
+        push = open_push(options.push, options.push_token, predictor.model_hash) if options.push else None
+        sinks += [push] if push is not None else []
+        stats, stop = Stats(sources), opened.enter_context(stop_on_signals())
+        rules = _rules(sources, options, realtime)
+        view = LiveView()
+        sinks += [view] if where is not None else []
+        progress = Progress(_count(sources)) if sys.stderr.isatty() else None
+        frames = [about.source if about.source is not None else () for about in sources]
+        pipeline = Pipeline(frames, predictor, sinks, stats, rules, stop.event, progress)
+        if where is not None:
+            status = Status(stats, lambda: pipeline.waiting, describe(predictor), realtime, collector, push)
+            server = LiveServer(*where, options.serve_token, status, view, [about.name for about in sources])
+            opened.callback(server.close)
+            log(f"live view at {server.address}" + ("?token=TOKEN" if options.serve_token else ""))
+        pipeline.run()
+    report = make_report(stats, predictor, sinks, collector, push, stop)
     tell(report, realtime)
     failed = options.strict and any(about.error for about in sources)
     return report, stop.exit_status or int(failed)
 
 
 def _open(spec: str, options: RunOptions) -> FrameSource:
-    return open_frames(spec, limit=options.limit)
+    # a camera's reader keeps the newest frame by itself, unless every frame is wanted
+    live = LiveOptions(newest=options.realtime is not False, on_event=_tell_event)
+    return open_frames(
+        spec,
+        start=options.start,
+        stride=options.stride,
+        limit=options.limit,
+        loop=options.loop and not is_live(spec),
+        rate=options.rate,
+        flip=options.flip,
+        live=live,
+    )
+
+
+def _tell_event(event: SourceEvent) -> None:
+    if event.kind in ("lost", "stalled", "reconnected", "resized"):
+        log(event.text)
 
 
 def _rules(sources: list[SourceStats], options: RunOptions, realtime: bool) -> Rules:
     live = any(about.kind == "live" for about in sources)
-    paced = frozenset(i for i, about in enumerate(sources) if realtime and about.kind == "video")
+    paced = frozenset(i for i, about in enumerate(sources) if realtime and about.kind != "live")
     fill = 0.0 if realtime else LIVE_FILL if live else None
     return Rules(realtime, paced, fill, options.min_score, options.draw_score)
 
@@ -123,12 +170,21 @@ def _count(sources: list[SourceStats]) -> int | None:
     return sum(count or 0 for count in counts) if None not in counts else None
 
 
+def describe(predictor: BundlePredictor) -> dict[str, Any]:
+    """What the live page says of the model."""
+    return {
+        "hash": predictor.model_hash,
+        "classes": list(predictor.class_names),
+        "backend": predictor.runner.backend,
+        "reason": predictor.runner.reason,
+        "input_size": list(predictor.input_size),
+        "precision": predictor.manifest.precision,
+    }
+
+
 def _open_collector(options: RunOptions, predictor: BundlePredictor) -> FieldSink | None:
     if options.collect is None:
         return None
     manifest = predictor.manifest
     preprocessing = {"letterbox": manifest.letterbox, "input_size": list(manifest.input_size), "color": manifest.color}
     return FieldSink(options.collect, options.policy, predictor.class_names, predictor.model_hash, preprocessing)
-
-
-__all__ = ["RunOptions", "Sink", "run_bundle"]

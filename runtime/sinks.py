@@ -57,6 +57,11 @@ class Result:
         shown = self.detections.select(self.detections.scores >= self.draw_score)
         return draw_detections(self.frame.image, shown, self.class_names)
 
+    @cached_property
+    def text(self) -> str:
+        """:meth:`line` as JSON on one line; made once for all sinks that send it."""
+        return json.dumps(self.line(), ensure_ascii=False)
+
     def line(self) -> dict[str, Any]:
         """What a line of ``detections.jsonl`` says."""
         height, width = self.frame.image.shape[:2]
@@ -128,7 +133,7 @@ class JsonlSink(_LineFile):
 
     def write(self, result: Result) -> None:
         """Append a line."""
-        self.append(json.dumps(result.line(), ensure_ascii=False) + "\n")
+        self.append(result.text + "\n")
 
 
 class CsvSink(_LineFile):

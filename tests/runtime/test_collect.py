@@ -49,7 +49,7 @@ def test_collect__writes_what_the_contract_says(tmp_path: Path) -> None:
     collect(tmp_path / "f", count=3)
     folder = open_field(tmp_path / "f")
     record = next(iter(folder.records()))
-    assert record["time"] == 0.0 and record["camera"] == "rtsp://cam/1" and record["model"] == "hash"
+    assert record["time"] == 0.0 and record["camera"] == "rtsp://***@cam/1" and record["model"] == "hash"
     assert record["why"] == ["random"] and record["detections"] == found().to_json(("car",))
     assert record["preprocessing"] == {"input_size": [64, 96]}
     assert folder.images == 3 and folder.last_id == 3
