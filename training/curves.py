@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from ptedge.errors import ArtifactError, InputError
 
 FloatArray = NDArray[np.float64]
 HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
-# keys under which a line tells that a guard was at work; the value says which, or what it did
-EVENT_KEYS = ("guard", "guards", "tripped", "trip", "rollback", "event")
+NOT_NUMBERS = ("step", "guard")  # of a line: its place, and the record of a guard that tripped
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,6 @@ class Curves:
             key: as logged; ``box_entropy`` is worked out from ``box_variance`` where a run did not log it.
         """
         found = [(line["step"], scalars(line)[key]) for line in self.lines if key in scalars(line)]
-        if not found and "/" not in key and f"monitor/{key}" in self.keys:
-            return self.series(f"monitor/{key}")
         if not found and key == "box_entropy":
             variance = self.series("box_variance")
             kept = variance.values > 0
@@ -95,14 +92,6 @@ class Curves:
             np.array([line["step"] for line in lines], np.float64),
             np.array([line["anchors"] for line in lines], np.float64),
         )
-
-    def vectors(self, key: str) -> tuple[FloatArray, FloatArray]:
-        """Steps [N] and values [N, K] of a number that is logged once a class; N is 0 for a run without."""
-        rows = [(line["step"], list(_flat_numbers(line[key]))) for line in self.lines if _is_numbers(line.get(key))]
-        width = max((len(row) for _, row in rows), default=0)
-        rows = [(step, row) for step, row in rows if len(row) == width]
-        steps, values = [step for step, _ in rows], [row for _, row in rows]
-        return np.array(steps, np.float64), np.array(values, np.float64).reshape(-1, width)
 
 
 def read_curves(run: Path, name: str | None = None) -> Curves:
@@ -132,28 +121,21 @@ def scalars(line: Mapping[str, Any]) -> dict[str, float]:
     """The plain numbers of a logged line, nested tables as ``table/key``; step and lists are left out."""
     found: dict[str, float] = {}
     for key, value in line.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and key not in NOT_NUMBERS:
             found.update({f"{key}/{inner}": number for inner, number in scalars(value).items()})
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and key != "step":
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and key not in NOT_NUMBERS:
             found[key] = float(value)
     return found
 
 
 def events_of(line: Mapping[str, Any]) -> list[Event]:
-    """What a logged line tells of guards."""
-    found = []
-    for key in EVENT_KEYS:
-        value = line.get(key)
-        entries = value if isinstance(value, list) else [value]
-        for entry in entries:
-            if isinstance(entry, Mapping):  # what, with the words about it
-                named = [entry[word] for word in ("guard", "name", "kind", "action") if word in entry]
-                found.append(Event(int(line["step"]), " ".join(str(word) for word in named) or key))
-            elif isinstance(entry, str) and entry:
-                found.append(Event(int(line["step"]), entry))
-            elif entry is True:
-                found.append(Event(int(line["step"]), key))
-    return found
+    """What a logged line tells of guards: nothing, or the one that tripped."""
+    trip = line.get("guard")
+    if not isinstance(trip, Mapping):
+        return []
+    name = str(trip.get("limit", "guard")).replace("_", " ")
+    action = {"rollback": f"back to {trip.get('back_to', 0)}", "stop": "stop"}.get(str(trip.get("action")), "")
+    return [Event(int(line["step"]), f"{name}: {action}" if action else name)]
 
 
 def running_median(values: FloatArray, window: int) -> FloatArray:
@@ -186,13 +168,3 @@ def _is_shapes(value: Any) -> bool:
         and bool(value)
         and all(isinstance(v, list) and len(v) == 2 and all(isinstance(n, (int, float)) for n in v) for v in value)
     )
-
-
-def _flat_numbers(value: Any) -> Sequence[float]:
-    return list(value.values()) if isinstance(value, Mapping) else list(value)
-
-
-def _is_numbers(value: Any) -> bool:
-    if not isinstance(value, (list, Mapping)) or not value:
-        return False
-    return all(isinstance(v, (int, float)) for v in _flat_numbers(value))

@@ -12,12 +12,11 @@ from ptedge.errors import PtedgeError
 from .anchor_plot import plot_anchors
 from .curves import Curves, read_curves
 from .drawing import Line, Panel, draw_panels
-from .quality import read_quality
+from .quality import QUALITY_FILE, read_quality
 from .quality_plot import plot_quality
 from .study_plot import plot_study
 
 NOTE = 'matplotlib is not installed, so no plots are drawn. Install it with: pip install "ptedge[train]"'
-QUALITY_FILE = "val_boxes.json"
 
 TERMS = {
     "rpn_cls": "RPN objectness",
@@ -98,29 +97,38 @@ def plot_losses(runs: Sequence[Curves], out: Path) -> Path | None:
 
 
 def plot_pseudo_boxes(runs: Sequence[Curves], out: Path) -> Path | None:
-    """How many boxes the teacher gives and how sure it is."""
+    """How many boxes the teacher gives, how sure it is, and whether its classes stay those of the start."""
     panels = [
         Panel("Pseudo boxes an image", "boxes", (Line("pseudo_boxes", "all"), Line("pseudo_foreground", "object")), 0),
         Panel("Mean score of pseudo boxes", "score", (Line("pseudo_score"),), 0, 1),
-        Panel("Distance of class histogram from source", "total variation", (Line("histogram_distance"),), 0, 1),
-        Panel("Mean sigma of pseudo boxes", "pixels", (Line("pseudo_sigma"),), 0),
+        Panel(
+            "On the watched frames", "an image", (Line("monitor/boxes", "boxes"), Line("monitor/objects", "scores")), 0
+        ),
+        Panel("Sigma on the watched frames", "sigma / √area", (Line("monitor/sigma"),), 0),
+        Panel("Distance of class histogram from start", "total variation", (Line("monitor/histogram_distance"),), 0, 1),
     ]
-    return draw_panels(
-        runs,
-        panels,
-        _title("Pseudo boxes of the teacher", runs),
-        "“object”: boxes whose likeliest class is not background",
-        out,
-    )
+    subtitle = "“object”: likeliest class is not background; “scores”: sum of scores. Each step has other images"
+    if any("monitor/boxes" in run.keys for run in runs):
+        subtitle += ", watched frames stay the same"
+    return draw_panels(runs, panels, _title("Pseudo boxes of the teacher", runs), subtitle, out)
 
 
 def plot_entropy(runs: Sequence[Curves], out: Path) -> Path | None:
     """Entropy of pseudo boxes over training, as in the paper's figure, and the weights made from it."""
     panels = [
-        Panel("Class entropy", "nats", (Line("class_entropy"),)),
+        Panel(
+            "Class entropy",
+            "nats",
+            (Line("class_entropy", "pseudo boxes"), Line("monitor/entropy", "watched frames, by score")),
+        ),
         Panel("Box entropy (a coordinate, delta space)", "nats", (Line("box_entropy"),)),
         Panel("Entropy focal weight", "weight", (Line("class_weight", "class"), Line("box_weight", "box")), 0),
-        Panel("Variance of pseudo boxes", "delta space²", (Line("box_variance"),), 0),
+        Panel(
+            "Mean variance",
+            "delta space²",
+            (Line("box_variance", "pseudo boxes"), Line("monitor/variance", "watched frames, by score")),
+            0,
+        ),
     ]
     return draw_panels(
         runs,
@@ -132,21 +140,19 @@ def plot_entropy(runs: Sequence[Curves], out: Path) -> Path | None:
 
 
 def plot_agreement(runs: Sequence[Curves], out: Path) -> Path | None:
-    """Teacher with student, with the frozen source model, and with itself on the strong view."""
+    """Teacher with the model it started from, with the student, and with itself on the strong view."""
     titles = {
+        "source_agreement": "Teacher and the model it started from",
         "student_agreement": "Teacher and student",
-        "source_agreement": "Teacher and frozen source model",
-        "consistency": "Weak and strong view",
+        "consistency": "Teacher on weak and strong view",
     }
-    keys = list(dict.fromkeys(key for run in runs for key in run.keys))
-    found = [key for key in keys if "agreement" in key or "consistency" in key]
+    keys = {key for run in runs for key in run.keys}
     panels = [
-        Panel(titles.get(key, key.replace("_", " ").capitalize()), "F1 of boxes", (Line(key),), 0, 1.02)
-        for key in sorted(found, key=lambda key: list(titles).index(key) if key in titles else len(titles))
+        Panel(title, "agreement", (Line(name if name in keys else f"monitor/{name}"),), 0, 1.02)
+        for name, title in titles.items()
     ]
-    return draw_panels(
-        runs, panels, _title("Agreement of detectors", runs), "confident boxes matched at IoU 0.5; no labels used", out
-    )
+    subtitle = "1: the same boxes with the same scores. No labels used"
+    return draw_panels(runs, panels, _title("Agreement of detectors", runs), subtitle, out, columns=3)
 
 
 def plot_course(runs: Sequence[Curves], out: Path) -> Path | None:
@@ -155,6 +161,7 @@ def plot_course(runs: Sequence[Curves], out: Path) -> Path | None:
         Panel("Learning rate", "rate", (Line("lr"),), 0),
         Panel("Gradient norm before clipping", "norm", (Line("grad_norm"),), log=True),
         Panel("Seconds a step", "s", (Line("step_seconds"),), 0),
+        Panel("Speed", "images a second", (Line("images_per_second"),), 0),
         Panel("Share of time waiting for data", "share", (Line("data_wait"),), 0, 1),
     ]
     return draw_panels(runs, panels, _title("The run", runs), "", out)
