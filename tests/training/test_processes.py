@@ -1,0 +1,110 @@
+"""Two processes on gloo against one process with their images: the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_processes import Job, run
+from training_shell import LOOP, MODEL, Shell, lines
+from torch import Tensor
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch has no torch.distributed")
+
+
+def options(*sets: str) -> list[str]:
+    return [word for value in sets for word in ("--set", value)]
+
+
+def train_job(source: Path, out: Path, *sets: str, processes: int = 1) -> Job:
+    return Job(["train", str(source), "--out", str(out), *options(*LOOP, *MODEL, *sets)], processes)
+
+
+def tensors(run_folder: Path) -> dict[str, Tensor]:
+    """Weights, buffers and momenta by name."""
+    state: dict[str, Any] = torch.load(run_folder / "last.pt", weights_only=True)
+    found = {f"{role} {name}": t for role in ("student", "teacher") if role in state for name, t in state[role].items()}
+    for number, entry in state["optimizer"]["state"].items():
+        found[f"momentum {number}"] = entry["momentum_buffer"]
+    return found
+
+
+def assert_close(first: Path, second: Path) -> None:
+    a, b = tensors(first), tensors(second)
+    assert a.keys() == b.keys()
+    for name, tensor in a.items():
+        torch.testing.assert_close(b[name], tensor, rtol=1e-4, atol=2e-6, msg=lambda text, name=name: f"{name}: {text}")
+    for one, other in zip(lines(first), lines(second), strict=True):
+        for name in one:
+            if name.endswith(("_cls", "_box")) or name in ("loss", "grad_norm"):
+                assert other[name] == pytest.approx(one[name], rel=1e-4, abs=1e-5), name
+
+
+def test_train__two_processes_equal_one_of_twice_the_batch(source_data: Path, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    answers = run(
+        train_job(source_data, one, "optim.batch=4", "optim.steps=5"),
+        train_job(source_data, two, "optim.batch=2", "optim.steps=5", processes=2),
+    )
+    assert [answer["status"] for answer in answers] == [[0], [0, 0]], answers
+    assert_close(one, two)
+    assert answers[1]["err"][1] == ""  # the first process alone speaks
+    assert "4 images a step (2 a part, 1 parts, 2 processes)" in answers[1]["err"][0]
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_train__parts_equal_the_whole_batch(ptedge: Shell, source_data: Path, tmp_path: Path, frozen: bool) -> None:
+    norm = "batch_norm=frozen" if frozen else "batch_norm=batch"
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert ptedge.train(source_data, whole, steps=4, sets=("optim.batch=4", norm))[0] == 0
+    status, err = ptedge.train(source_data, parts, steps=4, sets=("optim.batch=2", "optim.accumulate=2", norm))
+    assert status == 0, err
+    if frozen:
+        assert_close(whole, parts)
+    else:  # each part is normalised by its own statistics
+        with pytest.raises(AssertionError):
+            assert_close(whole, parts)
+        name = "student backbone.body.features.1.num_batches_tracked"
+        assert int(tensors(parts)[name]) == 8 and int(tensors(whole)[name]) == 4  # counting is no batch
+
+
+def adapt_job(model: Path, target: Path, out: Path, words: list[str], *sets: str, processes: int = 1) -> Job:
+    more = ("teacher.ema=0.5", "optim.anchor_lr=0.01", "teacher.adabn=true", "curves=false")
+    line = ["adapt", str(model), "--target", str(target), "--out", str(out), *words, *options(*LOOP, *more, *sets)]
+    return Job(line, processes)
+
+
+@pytest.mark.parametrize("source_free", [False, True])
+def test_adapt__two_processes_equal_one_of_twice_the_batch(
+    pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path, source_free: bool
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    words = ["--source-free"] if source_free else ["--source", str(source_data)]
+    answers = run(
+        adapt_job(pretrained, target_frames, one, words, "optim.batch=4", "optim.steps=4"),
+        adapt_job(pretrained, target_frames, two, words, "optim.batch=2", "optim.steps=4", processes=2),
+    )
+    assert [answer["status"] for answer in answers] == [[0], [0, 0]], answers
+    assert_close(one, two)
+    assert lines(one)[-1]["target_rpn_box"] > 0
+    before = torch.load(pretrained, weights_only=True)["state"]["anchors.log_wh"]
+    after = tensors(two)
+    assert not torch.equal(after["teacher anchors.log_wh"], before)
+    assert not torch.equal(after["teacher anchors.log_wh"], after["student anchors.log_wh"])
+    for name in ("model.pt", "last.pt", "summary.json", "metrics.jsonl"):
+        assert (two / name).exists()
+
+
+def test_adapt__parts_equal_the_whole_batch(
+    ptedge: Shell, pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path
+) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    words = ["--target", target_frames, "--source", source_data]
+    sets = ("batch_norm=frozen", "teacher.ema=0.5", "optim.anchor_lr=0.01", "curves=false")
+    assert ptedge.adapt(pretrained, whole, *words, steps=4, sets=(*sets, "optim.batch=4"))[0] == 0
+    sets = (*sets, "optim.batch=1", "optim.accumulate=4")
+    status, err = ptedge.adapt(pretrained, parts, *words, steps=4, sets=sets)
+    assert status == 0, err
+    assert_close(whole, parts)
