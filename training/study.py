@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptedge.config import from_dict, load_config, require_one_of
 from ptedge.errors import ConfigError
@@ -17,6 +17,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from .config import AdaptConfig, TrainConfig
 
 KINDS = ("train", "oracle", "adapt", "source_free")
 Paper = tuple[tuple[str, float], ...]
@@ -97,7 +100,7 @@ class Spread:
     Attributes:
         name: shown.
         rows: their names.
-        paper: column -> the paper's highest minus lowest.
+        paper: column -> the paper's number.
     """
 
     name: str
@@ -121,6 +124,7 @@ class Study:
         config: settings file of each kind.
         row: the variants.
         spread: groups of rows whose spread is reported.
+        note: shown above the table.
     """
 
     title: str = "Study"
@@ -134,6 +138,7 @@ class Study:
     config: KindSettings = field(default_factory=KindSettings)
     row: tuple[Row, ...] = ()
     spread: tuple[Spread, ...] = ()
+    note: str = ""
 
 
 def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = ()) -> Study:
@@ -142,7 +147,7 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
     Args:
         path: TOML.
         data: replaces ``data.root``.
-        overrides: ``key=value`` for every run, after all others.
+        overrides: ``key=value`` for every run, which win.
 
     Returns:
         The study with absolute paths.
@@ -166,14 +171,18 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
     for part in _tables(values, "row"):
         if part.get("config"):
             part["config"] = _beside(here, part["config"])
+        if overrides and isinstance(part.get("set", []), list):
+            part["set"] = [*part.get("set", []), *overrides]
     place = values.setdefault("data", {})
     if isinstance(place, dict):
         place["root"] = str(data.resolve()) if data is not None else _beside(here, place.get("root", "."))
-    values["set"] = [*values.get("set", []), *overrides]
     study = from_dict(Study, values, str(path))
     _check_rows(study, path)
     for row in study.row:
-        _check_settings(study, row, path)
+        try:
+            settings_of(study, row)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: row {row.name!r}: {error}") from None
     return study
 
 
@@ -213,20 +222,22 @@ def _check_starts(study: Study, rows: Mapping[str, Row], path: Path) -> None:
             here = rows[name]
 
 
-def _check_settings(study: Study, row: Row, path: Path) -> None:
+def settings_of(study: Study, row: Row) -> TrainConfig | AdaptConfig:
+    """The settings a row runs with.
+
+    Raises:
+        ConfigError: as its command would.
+    """
     from .config import SOURCE_FREE_DEFAULTS, AdaptConfig, TrainConfig, check_mode
 
     file = row.config or getattr(study.config, row.kind)
-    sets = [*study.set, *row.set]
-    try:
-        if not row.adapts:
-            load_config(TrainConfig, Path(file) if file else None, sets)
-            return
-        defaults = SOURCE_FREE_DEFAULTS if row.kind == "source_free" else None
-        config = load_config(AdaptConfig, Path(file) if file else None, sets, defaults)
-        check_mode(config, source_free=row.kind == "source_free")
-    except ConfigError as error:
-        raise ConfigError(f"{path}: row {row.name!r}: {error}") from None
+    path, sets = Path(file) if file else None, [*study.set, *row.set]
+    if not row.adapts:
+        return load_config(TrainConfig, path, sets)
+    source_free = row.kind == "source_free"
+    config = load_config(AdaptConfig, path, sets, SOURCE_FREE_DEFAULTS if source_free else None)
+    check_mode(config, source_free=source_free)
+    return config
 
 
 def _tables(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -235,7 +246,7 @@ def _tables(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _beside(here: Path, file: Any) -> Any:
-    return str(here / file) if isinstance(file, str) and file else file
+    return str((here / file).resolve()) if isinstance(file, str) and file else file
 
 
 def slug(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the study; runs/NAME-OF-CONFIG by default.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of the data, in place of data.root.")
-@click.option("--rows", "names", multiple=True, metavar="NAME", help="Only this row, and what it starts from; repeat.")
+@click.option("--rows", "names", multiple=True, metavar="NAME", help="Only this row (or pattern), and what it needs.")
+@click.option("--seed", "seeds", multiple=True, type=click.IntRange(0), help="This seed; repeat. Default: the study's.")
 @click.option("--jobs", "at_once", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting of every run.")
 @click.option("--dry-run", is_flag=True, help="Print what would run, and run nothing.")
@@ -28,6 +30,7 @@ def study(
     out: Path | None,
     data: Path | None,
     names: tuple[str, ...],
+    seeds: tuple[int, ...],
     at_once: int,
     overrides: tuple[str, ...],
     dry_run: bool,
@@ -49,6 +52,8 @@ def study(
     from .study_run import failure_report, run_study, study_lock
 
     plan = load_study(config, data, overrides)
+    if seeds:
+        plan = replace(plan, seeds=seeds)
     out = out if out is not None else Path("runs") / config.stem
     jobs = list_jobs(plan, out, names)
     if dry_run:

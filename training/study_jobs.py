@@ -7,16 +7,20 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ptedge.errors import ConfigError, InputError
 
-from .study import Row, Study, slug, unknown_row
+from .study import Row, Study, settings_of, slug, unknown_row
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+NO_MATTER = ("workers=", "curves=")  # settings that change no weight
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Job:
         folder: its RUN folder.
         start: its start's job, or ``None``.
         words: the ``ptedge`` command without ``--resume``.
+        steps: optimiser steps; long runs begin first.
         fingerprint: of all settings that make it what it is, its start's included.
     """
 
@@ -37,6 +42,7 @@ class Job:
     folder: Path
     start: Job | None
     words: tuple[str, ...]
+    steps: int
     fingerprint: str
 
     @property
@@ -61,7 +67,7 @@ def list_jobs(study: Study, out: Path, names: Sequence[str] = (), *, check_data:
     Args:
         study: checked.
         out: folder of the study.
-        names: only these rows, and what they start from; empty for all.
+        names: only rows of these names or patterns (``SF tau*``), and what they start from; empty for all.
         check_data: see that their data is there.
 
     Raises:
@@ -70,7 +76,7 @@ def list_jobs(study: Study, out: Path, names: Sequence[str] = (), *, check_data:
     """
     rows = {row.name: row for row in study.row}
     for name in names:
-        if name not in rows:
+        if not any(fnmatchcase(row, name) for row in rows) and name not in rows:
             raise ConfigError(f"--rows {name!r}: {unknown_row(name, rows)}")
     wanted: list[Row] = []
 
@@ -81,7 +87,7 @@ def list_jobs(study: Study, out: Path, names: Sequence[str] = (), *, check_data:
             wanted.append(row)
 
     for row in study.row:
-        if not names or row.name in names:
+        if not names or any(row.name == name or fnmatchcase(row.name, name) for name in names):
             want(row)
     if check_data:
         _check_data(study, wanted)
@@ -115,10 +121,10 @@ def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int
         "kind": row.kind,
         "start": start.fingerprint if start is not None else "",
         "settings": tomllib.loads(Path(config).read_text("utf-8")) if config else {},
-        "set": [value for value in sets if not value.startswith("workers")],
+        "set": [value for value in sets if not value.startswith(NO_MATTER)],
     }
     fingerprint = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
-    return Job(row, seed, folder, start, tuple(words), fingerprint)
+    return Job(row, seed, folder, start, tuple(words), settings_of(study, row).optim.steps, fingerprint)
 
 
 def _check_data(study: Study, rows: Sequence[Row]) -> None:

@@ -20,6 +20,7 @@ from ptedge.files import write_json
 from .study_jobs import Job
 
 INTERRUPTED = 130  # exit status of a run that was asked to stop and can be continued
+SCORES = ("AP50", "AP75", "AP")
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -50,7 +51,7 @@ class Processes:
             log: takes what it says on stderr; appended to.
 
         Returns:
-            Exit status, what it wrote to stdout, and the most memory it held in MB (0 where unknown).
+            Exit status, what it wrote to stdout, and the most memory it held in MiB (0 where unknown).
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log, "ab") as stderr, self.guard:
@@ -120,41 +121,50 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
     summary = json.loads((job.folder / "summary.json").read_text("utf-8"))
     if summary.get("interrupted"):
         raise RunStoppedError
-    last, chosen = scores_of(summary)
-    line: dict[str, Any] = {"variant": job.row.name, "seed": job.seed, "kind": job.row.kind}
-    if job.start is not None:
-        line["start"] = job.start.row.name
-    line |= {"AP50": last["AP50"], "AP75": last["AP75"], "AP": last["AP"], "sigma": last["sigma"], "chosen": chosen}
+    line = line_of(job, summary)
     if job.row.best:
-        line["best"] = _best(job, processes, val, last)
+        line["best"] = _best(job, processes, val, line)
     if source_val is not None and not job.row.adapts:
         line["source_val"] = _scores(processes, job, source_val, [job.folder / "model.pt"])[0]["AP50"]
-    line |= {"steps": summary["steps"], "seconds": summary["seconds"], "memory_mb": round(memory)}
-    line |= {name: summary[name] for name in ("gpu_memory_mb", "guards", "chosen_step") if name in summary}
+    line["memory_mib"] = {**line["memory_mib"], "process": round(memory)}
     write_json(job.result, {**line, "fingerprint": job.fingerprint})
     return line
 
 
-def scores_of(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scores of the last and of the chosen checkpoint of a run that had ``--val``.
+def line_of(job: Job, summary: dict[str, Any]) -> dict[str, Any]:
+    """What results.jsonl says of a run, as far as its summary goes.
 
     Args:
-        summary: of summary.json.
+        job: the run.
+        summary: of summary.json, with ``--val``.
+
+    Returns:
+        ``AP50``, ``AP75``, ``AP`` of the last checkpoint, the same of the ``chosen`` one (model.pt), whose ``sigma`` it
+        is.
 
     Raises:
-        TrainingError: there are none.
+        TrainingError: it was not scored.
     """
-    val = summary.get("val")
-    if not isinstance(val, dict):
-        raise TrainingError("its summary.json has no val. Remove the run's folder and start the study again")
-    last = val.get("last") or val
-    chosen = val.get("chosen") or last
-    return last, {name: chosen[name] for name in ("AP50", "AP75", "AP")}
+    try:
+        last, chosen, val = summary["last"], summary["chosen"], summary["val"]
+        line: dict[str, Any] = {"variant": job.row.name, "seed": job.seed, "kind": job.row.kind}
+        if job.start is not None:
+            line["start"] = job.start.row.name
+        line |= {name: last[name] for name in SCORES}
+        line["chosen"] = {name: chosen[name] for name in ("step", *SCORES)}
+        line |= {"sigma": val["sigma"], "steps": summary["steps"], "seconds": summary["seconds"]}
+        line["memory_mib"] = summary.get("peak_memory_mib", {})
+        line["guard_trips"] = len(summary.get("guards", ()))
+    except (KeyError, TypeError):
+        raise TrainingError(
+            f"{job.folder / 'summary.json'} lacks scores. Remove the folder and give the command again"
+        ) from None
+    return line
 
 
-def _best(job: Job, processes: Processes, val: Path, last: dict[str, Any]) -> dict[str, Any]:
+def _best(job: Job, processes: Processes, val: Path, line: dict[str, Any]) -> dict[str, Any]:
     kept = sorted((job.folder / "checkpoints").glob("*.pt"))
-    found = [{"checkpoint": "last", **last}]
+    found: list[dict[str, Any]] = [{"checkpoint": "last", "AP50": line["AP50"]}]
     if kept:
         found += _scores(processes, job, val, kept)
     top = max(found, key=lambda one: one["AP50"])
@@ -178,7 +188,7 @@ def _check(status: int, job: Job, processes: Processes) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> float:
-    """Wait for the end; the most memory the process held, in MB."""
+    """Wait for the end; the most memory the process held, in MiB."""
     if not hasattr(os, "wait4"):
         process.wait()
         return 0.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ptedge.errors import ConfigError, OutputError, PtedgeError, TrainingError
+from ptedge.errors import ConfigError, OutputError, TrainingError
 from ptedge.files import atomic_write, make_output_folder, write_json
 
 from .progress import stop_request
@@ -74,7 +74,7 @@ def run_study(
         study: checked.
         out: its folder.
         jobs: to do, each after the one it starts from.
-        run: does one run and gives its line; raises PtedgeError when it fails, RunStoppedError when it was stopped.
+        run: does one run and gives its line; raises an exception when it fails, RunStoppedError when it was stopped.
         at_once: runs at a time.
         echo: told of every run.
         stop: called once when a signal asks to stop; makes running ones end soon.
@@ -84,7 +84,9 @@ def run_study(
         OutputError: results cannot be written.
     """
     states = {job.name: state_of_job(job) for job in jobs}
+    needed = {job.start.name for job in jobs if job.start is not None}
     waiting = [job for job in jobs if states[job.name] != "finished"]
+    waiting.sort(key=lambda job: (job.name not in needed, -job.steps))  # so that no long run is left for the end
     finished = {name for name, state in states.items() if state == "finished"}
     echo(f"{len(jobs)} runs: {len(finished)} finished, {len(waiting)} to do, {at_once} at a time")
     outcome = Outcome(write_results(study, out))
@@ -108,7 +110,7 @@ def run_study(
                     except RunStoppedError:
                         outcome.interrupted = True
                         waiting.clear()
-                    except PtedgeError as error:
+                    except Exception as error:  # one run's trouble is not the others'
                         outcome.failed[job.name] = str(error)
                         echo(f"failed: {job.name}: {error}")
                     else:

@@ -85,6 +85,8 @@ def _columns(study: Study, lines: Sequence[Line], last: Scores) -> dict[str, Cal
     columns["within 1 sigma"] = lambda row: spread(
         [v for line in lines if line["variant"] == row.name and (v := line["sigma"].get("coverage_1")) is not None], 2
     )
+    if any(line.get("guard_trips") for line in lines):
+        columns["guard trips"] = lambda row: spread(of(row, lambda line: line.get("guard_trips", 0)), 0)
     columns["seconds"] = lambda row: spread(of(row, lambda line: line["seconds"]), 0)
     for name in dict.fromkeys(name for row in study.row for name, _ in row.paper):
         columns[name] = lambda row, name=name: _paper(row.paper, name)  # type: ignore[misc]
@@ -104,7 +106,7 @@ def _legend(study: Study, lines: Sequence[Line]) -> str:
     names = list(dict.fromkeys(name for row in study.row for name, _ in row.paper))
     if names:
         text += f" {', '.join(names)}: the paper's numbers, on its own data."
-    return text
+    return f"{text} {study.note}".rstrip()
 
 
 def _by_seed(study: Study, last: Scores) -> str:
@@ -124,9 +126,12 @@ def _spreads(study: Study, lines: Sequence[Line]) -> str:
             if values:
                 medians.append(statistics.median(values))
         between = f"{max(medians) - min(medians):.1f}" if medians else "-"
+        deviation = f"{statistics.pstdev(medians):.1f}" if medians else "-"
         count = f"{len(medians)} of {len(group.rows)}"
-        body.append([group.name, count, spread(medians), between, *(_paper(group.paper, name) for name in papers)])
-    head = ["over", "rows", "medians of AP50, last", "highest minus lowest", *papers]
+        body.append(
+            [group.name, count, spread(medians), between, deviation, *(_paper(group.paper, name) for name in papers)]
+        )
+    head = ["over", "rows", "medians of AP50, last", "highest minus lowest", "standard deviation", *papers]
     return "## Spread of the medians\n\n" + _markdown(head, body)
 
 
