@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from .config import AdaptConfig, TrainConfig
     from .trainer import LoopResult
 
 F = TypeVar("F", bound=Callable[..., Any])
+PRESETS = ("8gb", "12gb", "24gb", "agx")  # of presets.py, which --help need not load
 INTERRUPTED = 130  # the shell's convention for a program stopped by Ctrl-C
 
 
@@ -21,6 +23,7 @@ def _run_options(function: F) -> F:
         [
             click.option("--out", required=True, type=click.Path(path_type=Path), help="RUN folder to write."),
             click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML with settings."),
+            click.option("--preset", type=click.Choice(PRESETS), help="Settings for a GPU; --config and --set win."),
             click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
             click.option("--val", type=click.Path(path_type=Path), help="Labelled DATA to report on; changes nothing."),
             click.option("--resume", is_flag=True, help="Continue the run in --out."),
@@ -34,7 +37,13 @@ def _run_options(function: F) -> F:
 @click.argument("source", type=click.Path(path_type=Path))
 @_run_options
 def train(
-    source: Path, out: Path, config_file: Path | None, overrides: tuple[str, ...], val: Path | None, resume: bool
+    source: Path,
+    out: Path,
+    config_file: Path | None,
+    preset: str | None,
+    overrides: tuple[str, ...],
+    val: Path | None,
+    resume: bool,
 ) -> None:
     """Pretrain a detector on labelled images.
 
@@ -50,7 +59,7 @@ def train(
     from .pretrain import pretrain
 
     with joined():
-        config = _load("train", TrainConfig, out, config_file, overrides, resume)
+        config = _load("train", TrainConfig, out, config_file, overrides, resume, preset)
         _finish(out, pretrain(source, out, config, resume=resume, val=val))
 
 
@@ -67,6 +76,7 @@ def adapt(
     source_free: bool,
     out: Path,
     config_file: Path | None,
+    preset: str | None,
     overrides: tuple[str, ...],
     val: Path | None,
     resume: bool,
@@ -89,11 +99,11 @@ def adapt(
         raise click.UsageError("give either --source DATA or --source-free")
     defaults = SOURCE_FREE_DEFAULTS if source_free else None
     with joined():
-        config = _load("adapt", AdaptConfig, out, config_file, overrides, resume, defaults)
+        config = _load("adapt", AdaptConfig, out, config_file, overrides, resume, preset, defaults)
         _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
 
 
-T = TypeVar("T")
+T = TypeVar("T", "TrainConfig", "AdaptConfig")
 
 
 def _load(
@@ -103,20 +113,25 @@ def _load(
     config_file: Path | None,
     overrides: tuple[str, ...],
     resume: bool,
+    preset: str | None,
     defaults: dict[str, Any] | None = None,
 ) -> T:
     from ptedge.config import load_config
     from ptedge.errors import ConfigError
 
+    from .presets import describe_preset, preset_values
     from .run_folder import RunFolder
 
     saved = out / "config.toml"
     if resume and config_file is None and saved.exists():
         config_file = saved
+    if preset is not None:
+        defaults = preset_values(preset, defaults or {}, load_config(cls, None, (), defaults).optim)
+        click.echo(describe_preset(preset, defaults), err=True)
     try:
         return load_config(cls, config_file, overrides, defaults)
     except ConfigError:
-        if resume and config_file == saved:
+        if resume and config_file == saved and (out / "last.pt").exists():
             RunFolder(out, resume=True).load_state({"command": command})  # another command's settings: say that
         raise
 
