@@ -44,6 +44,7 @@ def plot_anchors(runs: Sequence[Curves], out: Path) -> Path | None:
                 ax.set_ylabel("% of the start")
                 ax.set_xlabel("optimiser steps")
                 ax.set_xlim(0, max(float(steps[-1]) * 1.01, 1))
+                ax.locator_params(axis="x", integer=True, nbins=6)
                 most = max(abs(v) for v in (*ax.get_ylim(), 1.0))
                 ax.set_ylim(-most, most)
                 mark_events(ax, [run])

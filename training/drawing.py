@@ -151,10 +151,7 @@ def _draw_panel(ax: Any, runs: Sequence[Curves], panel: Panel) -> None:
             draw_series(ax, run.series(line.key), colour, style)
     ax.set_title(panel.title)
     ax.set_ylabel(panel.unit)
-    if panel.log:
-        ax.set_yscale("log")
-    else:
-        _limits(ax, panel)
+    _scale(ax, panel)
     mark_events(ax, runs)
     if len(lines) > 1 and len(runs) > 1:
         _legend(ax, [_handle(GREY, STYLES[n % len(STYLES)], line.label) for n, line in enumerate(lines)])
@@ -213,6 +210,20 @@ def _event_text(ax: Any, event: Event) -> None:
         color=TRIP,
         bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
     )
+
+
+def _scale(ax: Any, panel: Panel) -> None:
+    """Plain numbers on both axes: no powers of ten beside or above them, no halves of a step."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=(1, 2, 2.5, 5, 10)))
+    if panel.log:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(LogFormatter())
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.4)))
+    else:
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+        _limits(ax, panel)
 
 
 def _limits(ax: Any, panel: Panel) -> None:

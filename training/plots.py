@@ -110,7 +110,7 @@ def plot_pseudo_boxes(runs: Sequence[Curves], out: Path) -> Path | None:
     subtitle = "“object”: likeliest class is not background; “scores”: sum of scores. Each step has other images"
     if any("monitor/boxes" in run.keys for run in runs):
         subtitle += ", watched frames stay the same"
-    return draw_panels(runs, panels, _title("Pseudo boxes of the teacher", runs), subtitle, out)
+    return draw_panels(runs, panels, _title("Pseudo boxes of the teacher", runs), subtitle, out, columns=3)
 
 
 def plot_entropy(runs: Sequence[Curves], out: Path) -> Path | None:
@@ -119,14 +119,14 @@ def plot_entropy(runs: Sequence[Curves], out: Path) -> Path | None:
         Panel(
             "Class entropy",
             "nats",
-            (Line("class_entropy", "pseudo boxes"), Line("monitor/entropy", "watched frames, by score")),
+            (Line("class_entropy", "batch"), Line("monitor/entropy", "watched frames")),
         ),
         Panel("Box entropy (a coordinate, delta space)", "nats", (Line("box_entropy"),)),
         Panel("Entropy focal weight", "weight", (Line("class_weight", "class"), Line("box_weight", "box")), 0),
         Panel(
             "Mean variance",
             "delta space²",
-            (Line("box_variance", "pseudo boxes"), Line("monitor/variance", "watched frames, by score")),
+            (Line("box_variance", "batch"), Line("monitor/variance", "watched frames")),
             0,
         ),
     ]
@@ -164,7 +164,7 @@ def plot_course(runs: Sequence[Curves], out: Path) -> Path | None:
         Panel("Speed", "images a second", (Line("images_per_second"),), 0),
         Panel("Share of time waiting for data", "share", (Line("data_wait"),), 0, 1),
     ]
-    return draw_panels(runs, panels, _title("The run", runs), "", out)
+    return draw_panels(runs, panels, _title("The run", runs), "", out, columns=3)
 
 
 def _title(what: str, runs: Sequence[Curves]) -> str:
