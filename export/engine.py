@@ -146,24 +146,23 @@ def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[s
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.json"
         file.write_text(json.dumps(job), "utf-8")
-        log = open(Path(folder) / "log", "w+b")  # noqa: SIM115  closed below; the child writes to it
-        child = subprocess.Popen(
-            [*(command or [sys.executable, "-m", "ptedge.export.engine_worker"]), str(file)],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        try:
-            last = _follow(child, tell, started)
-            status = child.wait()
-        except BaseException:
-            child.kill()
-            child.wait()
-            raise
-        finally:
+        with (
+            open(Path(folder) / "log", "w+b") as log,
+            subprocess.Popen(
+                [*(command or [sys.executable, "-m", "ptedge.export.engine_worker"]), str(file)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            ) as child,
+        ):
+            try:
+                last = _follow(child, tell, started)
+                status = child.wait()
+            except BaseException:
+                child.kill()
+                raise
             log.seek(0)
             words = log.read().decode("utf-8", "replace").strip().splitlines()
-            log.close()
     if "done" in last:
         return dict(last["done"])
     if "error" in last:

@@ -110,7 +110,10 @@ class CudaGraph:
         Raises:
             BackendError: the driver refused to record or to instantiate.
         """
-        self._driver = ctypes.CDLL("libcuda.so.1")
+        try:
+            self._driver = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise BackendError(f"the CUDA driver cannot be loaded: {error}") from None
         self._stream = ctypes.c_void_p(stream)
         self._executable = ctypes.c_void_p()
         graph = ctypes.c_void_p()

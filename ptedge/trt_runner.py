@@ -1,4 +1,4 @@
-"""Run a TensorRT engine: tensor addresses, pinned or mapped memory, own streams, a CUDA graph where one can be recorded.
+"""Run a TensorRT engine: tensor addresses, pinned or mapped memory, own streams, a CUDA graph where one can be made.
 
 Only what TensorRT 8.5, 10 and 11 have in common is used. An engine has one or more *slots*; each is an execution
 context with its memory and stream, so as many calls can be under way at once, from any threads.

@@ -111,7 +111,7 @@ def evaluate(
     threads: int | None,
     pictures: int,
 ) -> None:
-    """Score MODEL (checkpoint, bundle or model.onnx) on the labelled DATA.
+    """Score MODEL (checkpoint, bundle, model.onnx or engine) on the labelled DATA.
 
     AP50 and AP75 are VOC all-point average precision at IoU 0.5 and 0.75; AP is COCO's mean over IoU 0.50 to 0.95.
     Images without objects count. Sigma is judged on the true positives.

@@ -78,8 +78,8 @@ def test_infer__non_contiguous_input_gives_the_same(tmp_path: Path) -> None:
         np.testing.assert_array_equal(runner.infer({"x": array})["y"], [[[0, 2, 4], [1, 3, 5]]])
 
 
-def test_runner__tensorrt_is_not_there_yet(model: Path) -> None:
-    with pytest.raises(BackendError, match="ptedge build, which is not available yet"):
+def test_runner__tensorrt_needs_an_engine(model: Path) -> None:
+    with pytest.raises(BackendError, match="is an ONNX file; TensorRT runs the engines of a bundle: ptedge build"):
         Runner(model, "tensorrt")
 
 
