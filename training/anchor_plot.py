@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .curves import Curves, FloatArray, Series
-from .drawing import COLOURS, GREY, draw_series, mark_events, new_figure, relative, save
+from .drawing import COLOURS, GREY, draw_series, legend_of_runs, mark_events, new_figure, relative, save
 
 MOST_RUNS = 6
 MOST_NAMED = 15
@@ -49,6 +49,8 @@ def plot_anchors(runs: Sequence[Curves], out: Path) -> Path | None:
                 ax.set_ylim(-most, most)
                 mark_events(ax, [run])
             _draw_shapes(row[2], shapes)
+        if len(runs) == 1:
+            legend_of_runs(figure, [shown[0][0]])
         return save(figure, out)
 
 

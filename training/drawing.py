@@ -13,13 +13,15 @@ import numpy as np
 
 from ptedge.files import atomic_write
 
-from .curves import Curves, Event, Series, running_median
+from .curves import Curves, Series, running_median
 
 # Okabe and Ito's palette: told apart by the colour-blind; yellow, too pale for lines, is left out
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 STYLES = ("-", "--", ":", "-.")
 GREY, TRIP = "#6b6b6b", "#B00020"
 DPI = 110
+TRIP_STYLE = (0, (4, 3))
+MOST_NAMED = 5  # trips of guards
 MANY_POINTS = 60  # from here on single values are pale and a running median carries the eye
 STYLE: dict[Any, Any] = {
     "font.size": 9.5,
@@ -138,7 +140,7 @@ def draw_panels(
             ax.set_xlim(0, last * 1.01 if last > 0 else 1)
             if i + columns >= len(panels):
                 ax.set_xlabel("optimiser steps")
-        _legend_of_runs(figure, runs)
+        legend_of_runs(figure, runs)
         return save(figure, out)
 
 
@@ -185,31 +187,14 @@ def draw_series(ax: Any, series: Series, colour: str, style: str = "-", width: f
 
 
 def mark_events(ax: Any, runs: Sequence[Curves]) -> None:
-    """A dashed line at each trip of a guard, with its name where one run is shown and there are few."""
-    events = [(run, event) for run in runs for event in run.events]
-    for run, event in events:
-        colour = TRIP if len(runs) == 1 else COLOURS[list(runs).index(run) % len(COLOURS)]
-        ax.axvline(event.step, color=colour, linestyle=(0, (4, 3)), linewidth=1.0, zorder=1.5)
-    if len(runs) == 1 and 0 < len(events) <= 4:
-        for _, event in events:
-            _event_text(ax, event)
-
-
-def _event_text(ax: Any, event: Event) -> None:
-    text = event.text if len(event.text) <= 28 else event.text[:26] + "…"
-    ax.annotate(
-        text,
-        (event.step, 0.98),
-        xycoords=("data", "axes fraction"),
-        xytext=(2, 0),
-        textcoords="offset points",
-        rotation=90,
-        va="top",
-        ha="left",
-        fontsize=7.5,
-        color=TRIP,
-        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
-    )
+    """A dashed line at each trip of a guard; of one run, numbered as in the figure's legend."""
+    for r, run in enumerate(runs):
+        colour = TRIP if len(runs) == 1 else COLOURS[r % len(COLOURS)]
+        for number, event in enumerate(run.events, start=1):
+            ax.axvline(event.step, color=colour, linestyle=TRIP_STYLE, linewidth=1.0, zorder=1.5)
+            if len(runs) == 1 and number <= MOST_NAMED:
+                place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+                ax.annotate(str(number), (event.step, 1.0), (2, -1), va="top", fontsize=8, color=TRIP, **place)
 
 
 def _scale(ax: Any, panel: Panel) -> None:
@@ -236,14 +221,20 @@ def _limits(ax: Any, panel: Panel) -> None:
     ax.set_ylim(low, high if high > low else low + 1)
 
 
-def _legend_of_runs(figure: Any, runs: Sequence[Curves]) -> None:
+def legend_of_runs(figure: Any, runs: Sequence[Curves]) -> None:
+    """Below all panels: the runs' colours, and what tripped when."""
     handles = []
     if len(runs) > 1:
         handles = [_handle(COLOURS[r % len(COLOURS)], "-", run.name) for r, run in enumerate(runs)]
-    if any(run.events for run in runs):
-        handles.append(_handle(TRIP if len(runs) == 1 else GREY, (0, (4, 3)), "a guard tripped"))
+        if any(run.events for run in runs):
+            handles.append(_handle(GREY, TRIP_STYLE, "a guard tripped"))
+    else:
+        for number, event in enumerate(runs[0].events[:MOST_NAMED], start=1):
+            handles.append(_handle(TRIP, TRIP_STYLE, f"guard {number}: step {event.step}, {event.text}"))
+        if len(runs[0].events) > MOST_NAMED:
+            handles.append(_handle(TRIP, TRIP_STYLE, f"and {len(runs[0].events) - MOST_NAMED} more"))
     if handles:
-        figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)))
+        figure.legend(handles=handles, loc="outside lower left", ncols=min(4 if len(runs) > 1 else 2, len(handles)))
 
 
 def _handle(colour: str, style: Any, label: str) -> Any:
