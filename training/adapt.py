@@ -18,15 +18,21 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.files import sha256_file
 from ptedge.frames import FrameIndex, index_frames
 
+from . import distributed
 from .align import DomainClassifiers, watch
+from .batches import Batch, Share, StepBatches, Stream, image_generators
 from .config import AdaptConfig, check_mode
-from .data import Batch, SourceViews, StepBatches, Stream, TargetViews, collate_source, collate_target, step_generator
-from .monitor import agreement, anchor_numbers, pseudo_numbers
-from .optim import add_parameters, build_optimizer
+from .data import SourceViews, TargetViews, collate_source, collate_target
+from .loader import worker_count
+from .losses import Normaliser, own_count
+from .monitor import pseudo_numbers
+from .monitor_set import MonitorSet
+from .optim import add_parameters, build_optimizer, describe_step, scaled
 from .pretrain import SOURCE_STREAM, describe, image_tensor, open_trainable, to_device
 from .pseudo import make_pseudo_boxes
 from .run_folder import RunFolder, state_of
 from .source_loss import source_losses
+from .supervise import Supervisor
 from .target_loss import target_losses
 from .teacher import adapt_batch_norm, keep_statistics, make_teacher, update_teacher
 from .trainer import LoopResult, prepare_torch, run_loop
@@ -49,7 +55,7 @@ class MutualLearning:
     def __init__(self, model: ProbabilisticFasterRCNN, config: AdaptConfig, device: torch.device) -> None:
         self.config = config
         self.device = device
-        # never changed: what the source model said, to compare with and to fall back on
+        # the source model as it enters the adaptation, AdaBN included: to compare with and to fall back on
         self.snapshot = copy.deepcopy(model).eval().requires_grad_(False)
         self.teacher = make_teacher(model)
         # whose pseudo boxes count; a copy that stays as it is makes fixed pseudo labels
@@ -68,12 +74,15 @@ class MutualLearning:
             parts["domains"] = self.domains
         return parts
 
-    def losses(self, step: int, batches: list[Batch]) -> tuple[dict[str, Tensor], dict[str, float]]:
+    def losses(
+        self, step: int, batches: list[Batch], normalise: Normaliser = own_count
+    ) -> tuple[dict[str, Tensor], dict[str, float | Tensor]]:
         """Weighted losses of one step, and numbers for the log.
 
         Args:
             step: counted from 0.
             batches: target, then source unless source-free.
+            normalise: counts to what sums are divided by.
 
         Reference:
             Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T. Domain alignment adds its terms
@@ -83,10 +92,10 @@ class MutualLearning:
         losses: dict[str, Tensor] = {}
         if source:
             images, targets = to_device(source[0], self.device)
-            generator = step_generator(self.config.seed, SOURCE_SAMPLE, step)
+            draws = image_generators(self.config.seed, SOURCE_SAMPLE, step, source[0])
             # statistics stay: the teacher, who follows, works on target frames only
             with keep_statistics(self.student), watch(self.student, self.config.align) as seen:
-                losses.update(source_losses(self.student, images, targets, self.config.sampling, generator))
+                losses.update(source_losses(self.student, images, targets, self.config.sampling, draws, normalise))
             if self.domains is not None:
                 losses.update(self.domains.source_losses(seen, targets))
                 strong = image_tensor(target.images, self.device)
@@ -94,20 +103,22 @@ class MutualLearning:
         if self.config.lambda_target == 0:
             return losses, {}
         assert target.weak is not None and target.views is not None
-        detections = self.labeller.detect(image_tensor(target.weak, self.device))
+        if target.detections is None:
+            target.detections = self.labeller.detect(image_tensor(target.weak, self.device))
+        detections = target.detections
         probabilistic = self.student.config.probabilistic
         pseudo = [make_pseudo_boxes(d, self.config.pseudo, probabilistic) for d in detections]
         size = self.student.config.input_size
         views = target.views.to(self.device)
         moved = [boxes.moved(view).clipped(size) for boxes, view in zip(pseudo, views, strict=True)]
-        generator = step_generator(self.config.seed, TARGET_SAMPLE, step)
         terms = target_losses(
             self.student,
             image_tensor(target.images, self.device),
             moved,
             self.config.target,
             self.config.sampling,
-            generator,
+            image_generators(self.config.seed, TARGET_SAMPLE, step, target),
+            normalise,
         )
         losses.update({name: self.config.lambda_target * term for name, term in terms.items()})
         return losses, pseudo_numbers(detections, pseudo)
@@ -116,14 +127,30 @@ class MutualLearning:
         """The teacher follows."""
         update_teacher(self.teacher, self.student, self.config.teacher.ema)
 
-    def monitor(self, batches: list[Batch]) -> dict[str, Any]:
-        """Agreement of the teacher with the frozen source model on the batch's weak views, and the anchors."""
-        assert batches[0].weak is not None
-        weak = image_tensor(batches[0].weak, self.device)
-        return {
-            "source_agreement": agreement(self.teacher.detect(weak), self.snapshot.detect(weak)),
-            **anchor_numbers(self.student),
-        }
+
+class Readings:
+    """The monitors of one run; frames are prepared and the start is asked at the first reading.
+
+    Args:
+        learning: the models.
+        frames: the target.
+        config: settings.
+    """
+
+    def __init__(self, learning: MutualLearning, frames: FrameIndex, config: AdaptConfig) -> None:
+        self.learning = learning
+        self.frames = frames
+        self.config = config
+        self.set: MonitorSet | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        """Signals of the present teacher and student, the same in every process."""
+        learning, config = self.learning, self.config
+        if self.set is None:
+            size = learning.student.config.input_size
+            self.set = MonitorSet(self.frames, size, config.augment, config.monitor, config.seed, learning.device)
+            self.set.remember(learning.snapshot)
+        return distributed.mean_numbers(self.set.read(learning.teacher, learning.student))
 
 
 def adapt(
@@ -156,7 +183,7 @@ def adapt(
     frames = index_frames(target)
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
     check_val(val, start.class_names)
-    folder = RunFolder(out, resume=resume)
+    folder = RunFolder(out, resume=resume, curves=config.curves)
     kind = "adapted" if source is not None else "source_free"
     parent = sha256_file(checkpoint)
     identity = {
@@ -168,17 +195,21 @@ def adapt(
         "align.method": config.align.method,
         "teacher.labels": config.teacher.labels,
     }
-    state = folder.load_state(identity) if resume else None
+    state = folder.load_state(identity) if folder.resume else None
     device = prepare_torch(config.seed)
     model = start.build().to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     # the checkpoint may come from training without gradient on anchors; adaptation moves them when anchor_lr is not 0
     learning = MutualLearning(model, config, device)
-    optimizer = build_optimizer(learning.student, config.optim)
+    learning.student.backbone.checkpointing = config.checkpointing
+    processes = distributed.size()
+    optim = scaled(config.optim, processes)
+    optimizer = build_optimizer(learning.student, optim)
     if learning.domains is not None:
-        add_parameters(optimizer, learning.domains, config.optim)
+        add_parameters(optimizer, learning.domains, optim)
     first_step = 0
     if state is not None:
         first_step = folder.restore(state, optimizer, **learning.parts)
+        folder.restore_start(learning.snapshot)
     elif config.teacher.adabn:
         seen = _adapt_statistics(learning, frames, config)
         click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
@@ -188,6 +219,7 @@ def adapt(
     click.echo(f"target {target}: {len(frames)} frames, unlabelled", err=True)
     if dataset is not None:
         click.echo(f"source {describe(dataset)}", err=True)
+    click.echo(describe_step(config.optim, processes), err=True)
     parents = (*start.lineage.parents, parent)
     names = (target,) if source is None else (target, str(source))
 
@@ -195,12 +227,24 @@ def adapt(
         lineage = Lineage(kind=kind, role="teacher", parents=parents, step=step, data=names)
         return Checkpoint(start.config, start.class_names, state_of(learning.teacher), lineage)
 
+    every = config.monitor.steps(config.log_every)
+    supervisor = Supervisor(
+        folder,
+        {name: part for name, part in learning.parts.items() if name != "labeller"},
+        optimizer,
+        Readings(learning, frames, config),
+        make_checkpoint,
+        guard=config.guard,
+        choice=config.choice,
+        every=every,
+        candidate_every=config.choice.steps(every, config.optim.steps),
+    )
     result = run_loop(
         "adapt" if source is not None else "adapt source-free",
         folder,
         learning.student,
         optimizer,
-        config.optim,
+        optim,
         _streams(frames, dataset, start.config.input_size, config, first_step),
         learning.losses,
         resumed=state,
@@ -210,7 +254,9 @@ def adapt(
         after_step=learning.after_step,
         make_checkpoint=make_checkpoint,
         extra_state=lambda: {**identity, **{n: state_of(m) for n, m in learning.parts.items() if n != "student"}},
-        monitor=learning.monitor,
+        supervisor=supervisor,
+        others=[learning.domains] if learning.domains is not None else [],
+        precision=config.precision,
     )
     summary: dict[str, Any] = {
         "command": "adapt",
@@ -250,6 +296,7 @@ def _adapt_statistics(learning: MutualLearning, frames: FrameIndex, config: Adap
         click.echo(f"skipped: {reason}", err=True)
     learning.teacher.load_state_dict(learning.student.state_dict())
     learning.labeller.load_state_dict(learning.student.state_dict())
+    learning.snapshot.load_state_dict(learning.student.state_dict())
     return seen
 
 
@@ -261,12 +308,14 @@ def _streams(
         "steps": config.optim.steps,
         "seed": config.seed,
         "first_step": first_step,
+        "share": Share(config.optim.accumulate, distributed.rank(), distributed.size()),
     }
+    workers = worker_count(config.workers, 1 if dataset is None else 2, distributed.local_size())
     views = TargetViews(frames, input_size, config.augment)
     target = StepBatches(len(frames), views, collate_target, stream=TARGET_STREAM, **common)
-    streams = [target.loader(config.workers)]
+    streams = [target.loader(workers)]
     if dataset is not None:
         source_views = SourceViews(dataset, input_size, config.augment)
         source = StepBatches(len(dataset), source_views, collate_source, stream=SOURCE_STREAM, **common)
-        streams.append(source.loader(config.workers))
+        streams.append(source.loader(workers))
     return streams

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+import click
 import torch
 from torch import Tensor
 
@@ -69,11 +70,14 @@ class Supervisor:
         """Signals of the first reading."""
         return self.candidates[0].signals
 
-    def begin(self, resumed: Mapping[str, Any] | None) -> None:
+    def begin(self, resumed: Mapping[str, Any] | None) -> bool:
         """Take the first reading, or take up what last.pt holds.
 
         Args:
             resumed: last.pt, whose models and optimiser are in place already.
+
+        Returns:
+            Whether there is something to do: not when a guard has ended the run, which is said.
         """
         if resumed is not None and "supervisor" in resumed:
             state = resumed["supervisor"]
@@ -88,6 +92,13 @@ class Supervisor:
             self.folder.save_candidate(0, self.checkpoint(0))
         self.last = self.candidates[-1]
         self.folder.keep_candidates([candidate.step for candidate in self.candidates], saved=resumed is not None)
+        if self.guard.stopped:
+            click.echo(
+                f"nothing is left to do: {self.guard.trips[-1].sentence}. Adapt anew with another --out and a lower "
+                f"optim.lr, or go on without guards: --set guard.enabled=false",
+                err=True,
+            )
+        return not self.guard.stopped
 
     def scaled(self, optim: OptimConfig) -> OptimConfig:
         """Settings with the learning rates that rollbacks have left."""

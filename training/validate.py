@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from ptedge.checkpoint import CheckpointPredictor
 from ptedge.commands.evaluate import evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.locate import require_images
 
+from . import distributed
+from .quality import QUALITY_FILE, quality_pairs
 from .run_folder import RunFolder
 from .trainer import LoopResult
 
@@ -35,25 +40,52 @@ def report(folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: 
         val: DATA; an interrupted run is not validated.
     """
     summary = {**summary, "steps": result.step, "interrupted": result.interrupted}
-    summary.update(skipped_images=result.skipped, last=result.last)
+    summary.update(skipped_images=result.skipped, speed=result.speed, peak_memory_mib=peak_memory_mib())
+    summary.update(result.supervision)
+    summary["last"] = {**result.last, **result.supervision.get("last", {"step": result.step})}
+    summary.setdefault("chosen", {"step": result.step})
     if result.idle:
         before = folder.read_summary()
         if before.get("steps") == result.step:
-            summary.update({key: before[key] for key in ("seconds", "last", "val") if key in before})
+            summary = {**before, "interrupted": result.interrupted}
     folder.write_summary(summary)
-    if val is not None and not result.interrupted:
-        folder.write_summary({**summary, "val": validate(folder.model, val)})
+    if val is not None and not result.interrupted and distributed.is_main():
+        chosen = last = validate(folder.model, val, folder.path / QUALITY_FILE if folder.curves else None)
+        if summary["chosen"]["step"] != summary["last"]["step"]:
+            last = validate(folder.last_model, val)
+        for name, scores in (("chosen", chosen), ("last", last)):
+            summary[name] = {**summary[name], **{key: scores[key] for key in ("AP50", "AP75", "AP")}}
+        folder.write_summary({**summary, "val": chosen})
+    folder.finish_curves()
 
 
-def validate(checkpoint: Path, val: Path) -> dict[str, Any]:
+def peak_memory_mib() -> dict[str, float]:
+    """The most memory that this process has held so far: ``host``, and ``gpu`` where there is one."""
+    peak: dict[str, float] = {}
+    if sys.platform != "win32":
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+        peak["host"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)
+    if torch.cuda.is_available():
+        peak["gpu"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
+    return peak
+
+
+def validate(checkpoint: Path, val: Path, boxes: Path | None = None) -> dict[str, Any]:
     """Evaluate a checkpoint file.
 
     Args:
         checkpoint: ``model.pt``.
         val: DATA.
+        boxes: file for IoU, score and sigma of every box, from which plots are drawn; ``None`` for none.
 
     Returns:
         As ``ptedge eval --json`` prints.
     """
     predictor = CheckpointPredictor(checkpoint)
-    return evaluate_model(predictor, open_dataset(val, class_names=predictor.class_names)).to_json()
+    dataset = open_dataset(val, class_names=predictor.class_names)
+    result = evaluate_model(predictor, dataset)
+    if boxes is not None:
+        quality_pairs(result.detections, dataset.samples).write(boxes)
+    return result.to_json()

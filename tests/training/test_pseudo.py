@@ -1,18 +1,15 @@
-"""Pseudo boxes and what is watched of them, by hand."""
+"""Pseudo boxes by hand."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 
 from ptedge.detector.gaussian import ROI_WEIGHTS, decode, encode
-from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
-from ptedge.training.monitor import agreement, anchor_numbers, pseudo_numbers
 from ptedge.training.pseudo import PseudoBoxes, PseudoRule, make_pseudo_boxes
 
 P = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])  # background last: an object, and one that is rather none
@@ -114,66 +111,6 @@ def test_moved__by_hand() -> None:
     )
     deltas = encode(pseudo.boxes, pseudo.proposals, ROI_WEIGHTS)
     torch.testing.assert_close(decode(deltas, moved.proposals, ROI_WEIGHTS), moved.boxes)
-
-
-def test_pseudo_numbers__by_hand() -> None:
-    detections = [raw(P, [0, 1]), nothing()]
-    rule = PseudoRule(**RULE)
-    numbers = pseudo_numbers(detections, [make_pseudo_boxes(d, rule) for d in detections])
-    entropy = -(P * P.log()).sum(dim=1)
-    assert numbers == pytest.approx(
-        {
-            "pseudo_boxes": 1.0,  # two boxes in two images
-            "pseudo_foreground": 0.5,
-            "pseudo_score": 0.4,
-            "class_entropy": float(entropy.mean()),
-            "box_variance": 0.2,
-            "class_weight": float((1 - entropy / math.log(3.0)).sqrt().mean()),
-            "box_weight": math.sqrt(math.log(5.0) / math.log(2 * math.pi * math.e)),
-        },
-        abs=1e-5,
-    )
-
-
-def test_pseudo_numbers__no_boxes_are_zeros() -> None:
-    numbers = pseudo_numbers([nothing()], [make_pseudo_boxes(nothing(), PseudoRule(**RULE))])
-    assert set(numbers.values()) == {0.0}
-
-
-def _confident(boxes: list[list[float]], labels: list[int], score: float = 0.8) -> RawDetections:
-    p = torch.full((len(boxes), 3), (1 - score) / 2)
-    p[torch.arange(len(boxes)), torch.tensor(labels, dtype=torch.int64)] = score
-    return raw(p, labels, torch.tensor(boxes).reshape(-1, 4))
-
-
-NEAR, ALMOST, FAR = [0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0], [50.0, 0.0, 60.0, 10.0]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        (_confident([NEAR], [0]), _confident([ALMOST], [0]), 1.0),  # IoU 9/11
-        (_confident([NEAR], [0]), _confident([ALMOST], [1]), 0.0),  # another class
-        (_confident([NEAR], [0]), _confident([FAR], [0]), 0.0),
-        (_confident([NEAR, FAR], [0, 0]), _confident([ALMOST], [0]), 2 / 3),  # one pair, one box left over
-        (_confident([NEAR], [0]), nothing(), 0.0),
-        (nothing(), nothing(), 1.0),
-        (_confident([NEAR], [0], 0.5), nothing(), 1.0),  # not confident: not asked
-    ],
-)
-def test_agreement__by_hand(first: RawDetections, second: RawDetections, expected: float) -> None:
-    assert agreement([first], [second]) == pytest.approx(expected)
-    assert agreement([second], [first]) == pytest.approx(expected)
-
-
-def test_agreement__over_a_batch() -> None:
-    first = [_confident([NEAR], [0]), _confident([NEAR], [0])]
-    second = [_confident([ALMOST], [0]), nothing()]
-    assert agreement(first, second) == pytest.approx(2 / 3)
-
-
-def test_anchor_numbers__are_shapes_in_pixels(model: ProbabilisticFasterRCNN) -> None:
-    assert anchor_numbers(model) == {"anchors": [[33.94, 16.97], [24.0, 24.0], [16.97, 33.94]]}
 
 
 def test_pseudo_boxes_clipped__cut_at_the_border_and_dropped_when_mostly_outside() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_shell import FILES, LOOP, MODEL, Shell, lines, summary
+from training_shell import ADAPT_FILES, FILES, LOOP, MODEL, Shell, lines, summary
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="process lists are read from /proc")
 
@@ -97,7 +97,7 @@ def test_adapt__sigterm_with_workers_writes_the_run(
     err = (tmp_path / "stderr").read_text("utf-8")
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert {path.name for path in run.iterdir()} == FILES
+    assert {path.name for path in run.iterdir()} == ADAPT_FILES
     assert len(workers) >= 4 and not any(alive(worker) for worker in workers)
 
 
