@@ -65,7 +65,8 @@ class _Synced:
         y, mean, var, total = _Normalise.apply(x, layer.weight, layer.bias, layer.eps)
         if layer.track_running_stats:
             with torch.no_grad():
-                layer.num_batches_tracked.add_(1)
+                if layer.num_batches_tracked is not None:
+                    layer.num_batches_tracked.add_(1)
                 share = layer.momentum if layer.momentum is not None else 1.0 / float(layer.num_batches_tracked)
                 layer.running_mean.lerp_(mean, share)
                 layer.running_var.lerp_((var * total / (total - 1)).float(), share)

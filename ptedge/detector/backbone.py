@@ -69,15 +69,15 @@ class Backbone(nn.Module):
 def untracked_statistics(module: nn.Module) -> Iterator[None]:
     """Inside, BatchNorm layers normalise as before, but their running statistics and counters stay as they are."""
     layers = batch_norms(module)
-    before = [layer.track_running_stats for layer in layers]
+    before = [(layer.momentum, layer.num_batches_tracked) for layer in layers]
     for layer in layers:
-        # in eval mode the layer would take this for having no running statistics
-        layer.track_running_stats = layer.track_running_stats and not layer.training
+        # not track_running_stats = False: the pass would keep fewer tensors, and a repetition must keep the same
+        layer.momentum, layer.num_batches_tracked = 0.0, None
     try:
         yield
     finally:
-        for layer, tracked in zip(layers, before, strict=True):
-            layer.track_running_stats = tracked
+        for layer, (momentum, counter) in zip(layers, before, strict=True):
+            layer.momentum, layer.num_batches_tracked = momentum, counter
 
 
 def _vgg16() -> tuple[nn.Module, Stages, int]:
