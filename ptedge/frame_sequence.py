@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -64,7 +65,8 @@ class Thinning:
             return False
         if self._rate is None:
             return True
-        interval = int((seconds + 1e-6) * self._rate)  # times of containers are rounded, often to microseconds
+        # a frame a quarter early counts for the coming interval: a source of just this rate has jitter, too
+        interval = math.floor(seconds * self._rate + 0.25)
         if interval == self._interval:
             return False
         self._interval = interval

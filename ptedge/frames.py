@@ -130,8 +130,8 @@ class FrameSource:
             self.connect()
         assert self._stream is not None
         try:
-            while (new := self._stream.take()) is not None:
-                yield Frame(new.image, new.number, new.time, self.spec, None, new.arrived, new.wall)
+            while (frame := self._stream.take()) is not None:
+                yield frame
         finally:
             self._stream.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import threading
 import time
@@ -15,36 +16,23 @@ from numpy.typing import NDArray
 from ptedge.address import mask_credentials
 from ptedge.connections import Connection, connect
 from ptedge.errors import InputError, PtedgeError
+from ptedge.frame_sequence import Frame
 from ptedge.images import decode_image
 from ptedge.sources import EventKind, LiveOptions, SourceEvent, SourceStatus, StreamError
 from ptedge.video import to_rgb
 
 
 @dataclass(frozen=True)
-class Arrival:
-    """A frame of a live source.
-
-    Attributes:
-        number: from 0, over all connections, of all frames that arrived.
-        arrived: ``time.monotonic()`` then.
-        wall: Unix seconds then.
-        time: seconds since the first frame of the source.
-        image: [H, W, 3] uint8 RGB.
-    """
-
-    number: int
-    arrived: float
-    wall: float
-    time: float
-    image: NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
 class _Waiting:
+    """A frame as it came: its number over all connections, when (monotonic and Unix seconds), and what."""
+
     number: int
     arrived: float
     wall: float
     picture: bytes | NDArray[np.uint8]
+
+
+FREE_AFTER = 0.5  # seconds that closing waits for the thread that reads
 
 
 class LiveStream:
@@ -86,6 +74,7 @@ class LiveStream:
         self._alive = 0.0  # the last sign of life: connecting, connected, usable frame
         self._lost_at: float | None = None
         self._fatal: Exception | None = None
+        self._threads: list[threading.Thread] = []
 
     def open(self) -> None:
         """Start; unless ``options.patient`` wait for the first connection.
@@ -94,6 +83,8 @@ class LiveStream:
             InputError: it cannot be opened.
             BackendError: this OpenCV lacks GStreamer.
         """
+        # a thread still inside OpenCV when the interpreter ends would abort the process
+        atexit.register(self._wait_for_threads, _grace(self._options.stall))
         self._start(0.0)
         if self._options.patient:
             return
@@ -107,7 +98,7 @@ class LiveStream:
             self.close()
             raise self._fatal
 
-    def take(self) -> Arrival | None:
+    def take(self) -> Frame | None:
         """The next frame: waits for it; ``None`` when no other will come.
 
         Raises:
@@ -130,14 +121,28 @@ class LiveStream:
                 self._tell("resized", f"frames are {width}x{height} now, {before[0]}x{before[1]} before")
             self._status.delivered += 1
             assert self._first is not None
-            return Arrival(waiting.number, waiting.arrived, waiting.wall, waiting.arrived - self._first, image)
+            time_of = waiting.arrived - self._first
+            return Frame(image, waiting.number, time_of, self._name, None, waiting.arrived, waiting.wall)
         return None
 
     def close(self) -> None:
-        """End; from any thread. Who waits in :meth:`take` gets ``None``."""
+        """End; from any thread. Who waits in :meth:`take` gets ``None``.
+
+        The camera is free again on return, unless it is just not answering: then it takes up to ``options.stall``.
+        """
+        self._wait_for_threads(FREE_AFTER)
+
+    def _wait_for_threads(self, seconds: float) -> None:
+        """End, and give the threads time to notice."""
         with self._changed:
             if self._status.state != "ended":
                 self._end(None)
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, until - time.monotonic()))
+        if not any(thread.is_alive() for thread in self._threads):
+            atexit.unregister(self._wait_for_threads)
 
     def _next(self, began: float) -> _Waiting | None:
         """What waits, first come first; meanwhile watch the thread that reads."""
@@ -178,6 +183,7 @@ class LiveStream:
             self._alive = time.monotonic()
             self._status.state = "waiting" if wait else "connecting"
             thread = threading.Thread(target=self._run, args=(self._generation, wait), daemon=True, name="live source")
+        self._threads = [*(other for other in self._threads if other.is_alive()), thread]
         thread.start()
 
     def _run(self, generation: int, wait: float | None) -> None:
@@ -288,8 +294,7 @@ class LiveStream:
         self._changed.notify_all()
 
     def _refused(self, text: str) -> InputError:
-        text = mask_credentials(text)
-        return InputError(text if text.startswith(self._name) else f"{self._name} cannot be opened: {text}")
+        return InputError(f"{self._name} cannot be opened: {mask_credentials(text)}")
 
     def _in_charge(self, generation: int) -> bool:
         return generation == self._generation and self._status.state != "ended"

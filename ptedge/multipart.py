@@ -31,7 +31,9 @@ class MultipartParser:
         """
         name = (boundary or "").strip().strip('"').lstrip("-")
         line = rb"-*" + re.escape(name.encode("latin-1", "replace")) if name else rb"--[^\r\n]*"
-        self._delimiter = re.compile(rb"(?:\A|\r?\n)" + line + rb"(?:--)?[ \t]*\r?\n")
+        line += rb"(?:--)?[ \t]*\r?\n"
+        self._delimiter = re.compile(rb"(?:\A|\r?\n)" + line)
+        self._next = re.compile(line) if name else self._delimiter  # after garbage it may be in the middle of a line
         self._reach = len(name) + 64  # a delimiter that is only begun lies within so many bytes of the end
         self._buffer = bytearray()
         self._in_body = False
@@ -59,7 +61,7 @@ class MultipartParser:
 
     def _enter_part(self) -> bool:
         """Drop everything up to the end of the next part's head; False while it has not arrived."""
-        found = self._delimiter.search(self._buffer)
+        found = self._next.search(self._buffer)
         if found is None:
             del self._buffer[: max(0, len(self._buffer) - self._reach)]
             return False
@@ -84,7 +86,7 @@ class MultipartParser:
             return self._cut(found.start(), found.start())
         self._searched = max(0, len(self._buffer) - self._reach)
         if self._length is None and self._ends_as_jpeg(len(self._buffer)) and jpeg_has_end(self._buffer):
-            return self._cut(len(self._buffer), len(self._buffer))
+            return self._cut(len(self._buffer), len(self._buffer)).rstrip(b"\r\n")
         if len(self._buffer) > LONGEST_PART:
             self._cut(0, len(self._buffer))
             return b""

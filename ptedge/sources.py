@@ -126,7 +126,7 @@ class LiveOptions:
     newest: bool = True
     buffer: int = 8
     connect: float = 10.0
-    stall: float = 10.0
+    stall: float = 5.0
     first_wait: float = 0.5
     longest_wait: float = 30.0
     attempts: int | None = None

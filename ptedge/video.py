@@ -129,24 +129,25 @@ class CaptureStream:
             BackendError: it needs GStreamer, and this OpenCV is built without.
         """
         self._stall = options.stall
-        shown = mask_credentials(address)
         if address.startswith("csi://") or is_pipeline(address):
             require_gstreamer(address)
             pipeline = _CSI_PIPELINE.format(sensor=address[6:] or "0") if address.startswith("csi://") else address
             self._device = cv2.VideoCapture(pipeline, cv2.CAP_GSTREAMER)
-            advice = "Try the pipeline with gst-launch-1.0; it must end in an appsink that takes BGR"
+            why = "GStreamer refuses it. Try it with gst-launch-1.0; it must end in an appsink that takes BGR"
         elif is_camera(address):
             self._device = _open_camera(address)
-            advice = "Check that nothing else uses it and that you may read it (group video)"
+            why = "check that nothing else uses it and that you may read it (group video)"
         else:
             limits = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, round(options.connect * 1000)]
             limits += [cv2.CAP_PROP_READ_TIMEOUT_MSEC, round(options.stall * 1000)]
+            # more threads decode several frames at a time, so that each comes that many frames late
+            limits += [cv2.CAP_PROP_N_THREADS, 1] if options.newest else []
             # FFmpeg by name: otherwise other parts of OpenCV try the address too, and print it with its password
             self._device = cv2.VideoCapture(address, cv2.CAP_FFMPEG, limits)
-            advice = "" if self._device.isOpened() else _diagnosis(address)
+            why = "" if self._device.isOpened() else _diagnosis(address)
         if not self._device.isOpened():
             self._device.release()
-            raise StreamError("lost", f"{shown} cannot be opened. {advice}")
+            raise StreamError("lost", why)
         self.fps = _fps(self._device)
 
     def read(self) -> NDArray[np.uint8]:
@@ -213,14 +214,14 @@ def _diagnosis(address: str) -> str:
     try:
         host, port = parts.hostname, parts.port or _PORTS.get(parts.scheme)
     except ValueError:
-        return "The port in the address is no number"
+        return "the port in the address is no number"
     if not host or not port:
-        return "Check the address"
+        return "check the address"
     try:
         socket.create_connection((host, port), timeout=2.0).close()
     except OSError as error:
         why = "no answer" if isinstance(error, TimeoutError) else (error.strerror or str(error))
-        return f"Nothing answers at {host} port {port} ({why.lower()})"
+        return f"nothing answers at {host} port {port} ({why.lower()})"
     return f"{host} port {port} answers, so check the path, the user name and the password"
 
 

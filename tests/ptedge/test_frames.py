@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
-from ptedge import address, frame_index, video
+from ptedge import frame_index, video
 from ptedge.errors import BackendError, InputError
 from ptedge.frames import index_frames, natural_key, open_frames
 
@@ -221,25 +221,6 @@ def test_open_frames__live_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     for spec in ("0", "rtsp://camera/1"):
         with pytest.raises(InputError, match="live source"):
             index_frames(spec)
-
-
-@pytest.mark.parametrize(
-    ("spec", "live"),
-    [
-        ("0", True),
-        ("/dev/video2", True),
-        ("/dev/video", False),
-        ("rtsp://a/b", True),
-        ("http://a/b.mjpg", True),
-        ("csi://1", True),
-        ("a ! b", True),
-        ("a/b.mp4", False),
-        ("12.mp4", False),
-        ("C:\\a.mp4", False),
-    ],
-)
-def test_is_live(spec: str, live: bool) -> None:
-    assert address.is_live(spec) is live
 
 
 def test_index_frames__images_are_lazy(tmp_path: Path) -> None:
