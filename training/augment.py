@@ -74,7 +74,8 @@ def flip(image: Image, boxes: NDArray[np.float32]) -> tuple[Image, NDArray[np.fl
     width = image.shape[1]
     mirrored = boxes.copy()
     mirrored[:, 0], mirrored[:, 2] = width - boxes[:, 2], width - boxes[:, 0]
-    return np.ascontiguousarray(image[:, ::-1]), mirrored
+    # a copy in any case: numpy calls a mirrored image of width 1 contiguous, and torch refuses its negative stride
+    return image[:, ::-1].copy(), mirrored
 
 
 def strong_colour(image: Image, config: AugmentConfig, generator: torch.Generator) -> Image:

@@ -94,7 +94,7 @@ class TargetViews:
         """The weak view, the strong view, and (scale, dx, dy) from weak to strong."""
         content, _ = _content(self.frames.read(index), self.input_size)
         if float(torch.rand((), generator=generator)) < 0.5:
-            content = np.ascontiguousarray(content[:, ::-1])
+            content = content[:, ::-1].copy()  # see augment.flip
         weak = _pad(content, self.input_size)
         if self.augment is None:
             return weak, weak, np.array([1, 0, 0], np.float32)

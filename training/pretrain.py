@@ -139,7 +139,9 @@ def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Da
     dataset = open_dataset(path, class_names=class_names)
     require_images(dataset)
     if dataset.num_boxes == 0:
-        raise InputError(f"{path} has {len(dataset)} images but no box to learn from. Give labelled data")
+        raise InputError(
+            f"{path} has {len(dataset)} images but no box to learn from{_left_out(dataset)}. Give labelled data"
+        )
     return dataset
 
 
@@ -147,10 +149,13 @@ def describe(dataset: Dataset) -> str:
     """One line about a data set, dropped boxes included."""
     empty = sum(1 for s in dataset.samples if not len(s.boxes))
     text = f"{dataset.root}: {len(dataset)} images ({empty} without objects), {dataset.num_boxes} boxes of "
-    text += ", ".join(dataset.class_names)
-    if dataset.dropped:
-        text += "; left out: " + ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items())
-    return text
+    return text + ", ".join(dataset.class_names) + _left_out(dataset)
+
+
+def _left_out(dataset: Dataset) -> str:
+    """Counts of boxes that were dropped while reading, by reason; empty when none was."""
+    told = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items())
+    return f"; left out: {told}" if told else ""
 
 
 def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, list[Targets]]:
