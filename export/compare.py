@@ -18,8 +18,6 @@ from ptedge.checkpoint import to_detections
 from ptedge.detections import Detections
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.detector.roi_heads import postprocess
-from ptedge.detector.rpn import propose
 
 BOX_TOLERANCE = 0.1  # pixels
 RELATIVE_TOLERANCE = 1e-3  # of scores and sigma
@@ -183,27 +181,9 @@ def _describe(kind: str, detections: Detections, row: int) -> str:
     return f"{kind} class {detections.labels[row]} score {detections.scores[row]:.4f} at [{box}]"
 
 
-@torch.no_grad()
 def detect_with(model: ProbabilisticFasterRCNN, features: Tensor, config: ModelConfig) -> Detections:
-    """Eager detections of one image from its features, under other settings than the model's own.
-
-    Args:
-        model: in eval mode.
-        features: [1, C, h, w].
-        config: thresholds and counts to use.
-    """
-    proposals = propose(model.rpn(features), config.input_size, config.rpn_test_top_n, config.rpn_nms)
-    raw = postprocess(
-        model.roi(features, proposals),
-        proposals[0],
-        config.input_size,
-        score_rule=config.score_rule,
-        score_threshold=config.score_threshold,
-        nms_threshold=config.nms,
-        candidates=config.candidates,
-        max_detections=config.max_detections,
-    )
-    return to_detections(raw)
+    """Eager detections of one image from its features [1, C, h, w], under other settings than the model's own."""
+    return to_detections(model.detect_features(features, config)[0])
 
 
 @torch.no_grad()

@@ -78,21 +78,32 @@ class ProbabilisticFasterRCNN(nn.Module):
         Returns:
             One entry an image, in input pixels.
         """
-        features = self.features(images)
-        proposals = self.proposals(self.rpn(features), training=False)
+        return self.detect_features(self.features(images), self.config)
+
+    @torch.no_grad()
+    def detect_features(self, features: Tensor, config: ModelConfig) -> list[RawDetections]:
+        """Detections from a feature map, under any thresholds and counts.
+
+        Args:
+            features: [B, C, h, w] of the config's input size.
+            config: its input size, thresholds and counts are used; usually the model's own.
+
+        Returns:
+            One entry an image, in input pixels.
+        """
+        proposals = propose(self.rpn(features), config.input_size, config.rpn_test_top_n, config.rpn_nms)
         output = self.roi(features, proposals)
         counts = [len(p) for p in proposals]
-        c = self.config
         return [
             postprocess(
                 ROIOutput(logits, deltas, variances),
                 boxes,
-                c.input_size,
-                score_rule=c.score_rule,
-                score_threshold=c.score_threshold,
-                nms_threshold=c.nms,
-                candidates=c.candidates,
-                max_detections=c.max_detections,
+                config.input_size,
+                score_rule=config.score_rule,
+                score_threshold=config.score_threshold,
+                nms_threshold=config.nms,
+                candidates=config.candidates,
+                max_detections=config.max_detections,
             )
             for logits, deltas, variances, boxes in zip(
                 torch.split(output.logits, counts),

@@ -14,15 +14,9 @@ from onnx import numpy_helper
 
 from ptedge.bundle import MODEL_NAME, open_bundle, write_bundle
 from ptedge.errors import ArtifactError, InputError
-from ptedge.export.verify import (
-    broken_promises,
-    check_lineage,
-    failed,
-    find_checkpoint,
-    make_scenes,
-    read_frames,
-    verify_bundle,
-)
+from ptedge.export.answers import broken_promises
+from ptedge.export.scenes import make_scenes, read_frames
+from ptedge.export.verify import check_lineage, failed, find_checkpoint, verify_bundle
 
 
 def changed_bundle(bundle: Path, out: Path, initializer: str, factor: float) -> Path:
@@ -45,7 +39,7 @@ def test_verify_bundle__a_true_bundle_passes(bundle: Path, checkpoint: Path, tmp
     assert failed(checks) == []
     assert source is not None and source.samefile(checkpoint)  # found beside the bundle
     names = [check.name for check in checks]
-    assert {"onnxruntime, frames", "static torch, black", "onnxruntime, more objects than slots"} <= set(names)
+    assert {"onnxruntime cpu, frames", "static torch, black", "onnxruntime cpu, more objects than slots"} <= set(names)
     crowd = next(check for check in checks if "slots" in check.name)
     assert "of 30 detections" in crowd.detail  # three images, ten rows each, all full
 
@@ -53,14 +47,19 @@ def test_verify_bundle__a_true_bundle_passes(bundle: Path, checkpoint: Path, tmp
 def test_verify_bundle__a_changed_weight_fails(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
     changed = changed_bundle(bundle, tmp_path / "changed", "fc2.bias", 1.5)
     bad = failed(verify_bundle(changed, checkpoint)[0])
-    assert any(check.name == "onnxruntime, noise" for check in bad)
+    assert any(check.name == "onnxruntime cpu, noise" for check in bad)
+    assert bad[-1].name == "onnxruntime cpu, layers"
+    assert "fc2" in bad[-1].detail
 
 
 def test_verify_bundle__without_a_checkpoint(bundle: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "alone" / "bundle")
     checks, source = verify_bundle(tmp_path / "alone" / "bundle")
     assert source is None
-    assert [check.name for check in checks] == ["files", "graph", "promises", "repeatable"]
+    judged = [check.name for check in checks if check.judged]
+    assert judged == ["files", "graph", "onnxruntime cpu, promises", "onnxruntime cpu, repeatable"]
+    absent = {check.name: check.detail for check in checks if not check.judged}
+    assert "holds no TensorRT engine" in absent["tensorrt"]
     assert failed(checks) == []
 
 
