@@ -23,6 +23,9 @@ from ptedge.detector.static_graph import StaticGraph, StaticOutput
 from ptedge.errors import ArtifactError, InputError
 from ptedge.files import make_output_folder, sha256_file
 
+from .graph_types import check_types
+from .precision import check_calibration, convert
+
 OPSET = 17  # the newest that TensorRT 8.5 reads; see deployment notes in docs
 IR_VERSION = 8  # of ONNX 1.12, which belongs to opset 17; older runtimes refuse newer files
 # operators whose output size depends on the data, control flow, and what needs a plugin in TensorRT
@@ -49,6 +52,7 @@ def export_checkpoint(
     input_size: tuple[int, int] | None = None,
     batch: int = 1,
     precision: str = "fp32",
+    calibrate: str | None = None,
 ) -> tuple[Bundle, GraphReport]:
     """Write a checkpoint as a bundle.
 
@@ -57,27 +61,29 @@ def export_checkpoint(
         out: bundle folder.
         input_size: (height, width) in pixels, multiples of 16; ``None`` takes the checkpoint's.
         batch: images a call.
-        precision: only ``fp32`` so far.
+        precision: ``fp32``, ``fp16`` or ``int8``.
+        calibrate: frames of what the device will see, for ``int8`` (and to look for overflow, for ``fp16``).
 
     Returns:
         The bundle, and what its graph is made of.
 
     Raises:
-        InputError: missing checkpoint, a size that is no multiple of 16, a batch below 1, a precision not available.
+        InputError: missing checkpoint, a size that is no multiple of 16, a batch below 1, int8 without frames.
         ArtifactError: broken checkpoint, or a graph that breaks its contract.
         OutputError: ``out`` cannot be written.
     """
-    if precision != "fp32":
-        raise InputError(f"precision {precision} is not available yet. Export with --precision fp32")
+    check_calibration(precision, calibrate)
     if batch < 1:
         raise InputError(f"batch is {batch}; it must be at least 1")
     checkpoint = load_checkpoint(checkpoint_path)
     size = input_size if input_size is not None else checkpoint.config.input_size
     check_size(size)
     make_output_folder(out.resolve().parent)
-    model = model_to_onnx(checkpoint.build(), size, batch)
-    report = check_graph(model, batch, size, checkpoint.config.max_detections)
+    model, conversion = convert(model_to_onnx(checkpoint.build(), size, batch), precision, size, batch, calibrate)
+    model = finish(model)
+    report = check_graph(model, batch, size, checkpoint.config.max_detections, precision)
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)
+    manifest = dataclasses.replace(manifest, precision=precision, conversion=conversion)
     return write_bundle(out, manifest, model), report
 
 
@@ -159,22 +165,32 @@ def _fold(model: bytes) -> bytes:
 
 
 def _declare(model: bytes, shapes: list[tuple[int, ...]]) -> bytes:
-    """Write the outputs' shapes, which tracing leaves open, and only the operator set in use."""
+    """Write the outputs' shapes, which tracing leaves open."""
     import onnx
 
     proto = onnx.load_from_string(model)
     for output, shape in zip(proto.graph.output, shapes, strict=True):
         element = output.type.tensor_type.elem_type
         output.CopyFrom(onnx.helper.make_tensor_value_info(output.name, element, shape))
+    return finish(bytes(proto.SerializeToString()))
+
+
+def finish(model: bytes) -> bytes:
+    """Declare our operator set and no other, and drop what tools noted on the way."""
+    import onnx
+
+    proto = onnx.load_from_string(model)
     del proto.opset_import[:]
     proto.opset_import.append(onnx.helper.make_opsetid("", OPSET))
     proto.ir_version = IR_VERSION
     proto.producer_name, proto.producer_version = "ptedge", __version__
-    del proto.graph.value_info[:]
+    del proto.graph.value_info[:], proto.metadata_props[:]
     return bytes(proto.SerializeToString())
 
 
-def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections: int) -> GraphReport:
+def check_graph(
+    model: bytes, batch: int, size: tuple[int, int], max_detections: int, precision: str | None = None
+) -> GraphReport:
     """Hold an exported graph to its contract.
 
     Args:
@@ -182,9 +198,10 @@ def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections:
         batch: images a call.
         size: (height, width) of the input.
         max_detections: D.
+        precision: ``fp32``, ``fp16`` or ``int8``; ``None`` leaves number types unchecked.
 
     Raises:
-        ArtifactError: invalid ONNX, an operator that should not be there, or an input or output that differs.
+        ArtifactError: invalid ONNX, an operator or type that should not be there, or an input or output that differs.
     """
     import onnx
 
@@ -211,6 +228,8 @@ def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections:
     found = {value.name: _type(value) for value in (*proto.graph.input, *proto.graph.output)}
     if found != expected:
         raise ArtifactError(f"the exported graph has inputs and outputs {found}, expected {expected}")
+    if precision is not None:
+        check_types(proto, precision)
     return GraphReport(len(proto.graph.node), len(model))
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from ptedge import __version__
 from ptedge.config import from_dict, require, require_one_of, to_dict
+from ptedge.conversion import Conversion
 from ptedge.engine_file import EngineRecord, records_from_json, records_to_json
 from ptedge.errors import ArtifactError, ConfigError, OutputError
 from ptedge.files import atomic_write, sha256_file, write_error, write_json
@@ -47,6 +48,7 @@ class Manifest:
         std: channel deviation the graph divides by, 0..255.
         color: order of the channels.
         precision: of the graph's weights.
+        conversion: what is in that precision, and what is not.
         sigma_scale: calibration factors for sigma of x1, y1, x2, y2, applied after the graph.
         score_rule: how the graph computes scores.
         max_detections: rows D of every output.
@@ -69,6 +71,7 @@ class Manifest:
     std: tuple[float, float, float] = PIXEL_STD
     color: str = "RGB"
     precision: str = "fp32"
+    conversion: Conversion = field(default_factory=Conversion)
     sigma_scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     score_rule: str = "probability"
     max_detections: int = 100

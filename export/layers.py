@@ -1,0 +1,110 @@
+"""What of an exported graph may be stored in fewer bits: the layers between the input and the predictors.
+
+The graph is found by its structure, not by a list of names: the backbone, the RPN's convolution, RoIAlign's products
+and the fully connected layers are exactly what a pixel passes on its way to a predictor without passing another one.
+Normalisation lies before that, and everything that a detection's numbers are made of (decode, IoU, exp, softmax, sigma)
+behind it; both stay in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.errors import ArtifactError
+
+PREDICTORS = ("objectness", "deltas", "variances", "predictor")  # modules that give a detection's raw numbers
+WEIGHTED = ("Conv", "Gemm", "MatMul")
+
+Node = Any  # onnx.NodeProto
+Proto = Any  # onnx.ModelProto
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Names of nodes, in the graph's order.
+
+    Attributes:
+        weighted: convolutions and fully connected layers before the predictors.
+        predictors: the layers that give objectness, deltas, class logits and variance logits.
+        between: every node from the first weighted one to the predictors, weighted ones included.
+        stem: of these, the nodes before the second weighted one. It sees pixels: what it cancels out (a dark corner, a
+            colour cast) is large against what it lets pass, so its rounding is not small against its output.
+    """
+
+    weighted: tuple[str, ...]
+    predictors: tuple[str, ...]
+    between: tuple[str, ...]
+    stem: tuple[str, ...]
+
+
+def find_layers(proto: Proto) -> Layers:
+    """Sort out the nodes of a folded graph.
+
+    Args:
+        proto: as :func:`ptedge.export.to_onnx.model_to_onnx` writes it.
+
+    Raises:
+        ArtifactError: no predictors or no layers before them, so this is another graph.
+    """
+    nodes = list(proto.graph.node)
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    weighted = [n for n in nodes if n.op_type in WEIGHTED and n.input[1] in constants]
+    predictors = {n.name for n in weighted if set(n.name.split("/")) & set(PREDICTORS)}
+    dense = {n.name for n in weighted} - predictors
+    if not predictors or not dense:
+        raise ArtifactError("the graph's layers were not recognised, so its precision cannot be changed. Report this")
+    behind: set[str] = set()  # tensors that depend on a dense layer, and on no predictor
+    forward = set()
+    for node in nodes:
+        if node.name not in predictors and (node.name in dense or behind & set(node.input)):
+            forward.add(node.name)
+            behind.update(node.output)
+    wanted: set[str] = set()  # tensors that a predictor depends on
+    between = []
+    for node in reversed(nodes):
+        if node.name in predictors or wanted & set(node.output):
+            wanted.update(node.input)
+            if node.name in forward:
+                between.append(node.name)
+    between.reverse()
+    before = [n.name for n in weighted if n.name in dense]
+    return Layers(
+        tuple(before),
+        tuple(n.name for n in weighted if n.name in predictors),
+        tuple(between),
+        tuple(between[: between.index(before[1])]) if len(before) > 1 else (),
+    )
+
+
+def largest_values(proto: Proto, names: Iterable[str], images: NDArray[np.uint8]) -> dict[str, float]:
+    """Largest magnitude of tensors over images, found inside the graph, so that memory does not grow with it.
+
+    Args:
+        proto: the float32 graph; unchanged.
+        names: float32 tensors of the graph.
+        images: [N, 3, H, W] uint8, N at least the graph's batch; a rest that fills no batch is left out.
+    """
+    import onnx
+    import onnxruntime
+
+    names = list(names)
+    probe = onnx.ModelProto()
+    probe.CopyFrom(proto)
+    del probe.graph.output[:]
+    for i, name in enumerate(names):
+        probe.graph.node.append(onnx.helper.make_node("Abs", [name], [f"probe_abs_{i}"]))
+        probe.graph.node.append(onnx.helper.make_node("ReduceMax", [f"probe_abs_{i}"], [f"probe_{i}"], keepdims=0))
+        probe.graph.output.append(onnx.helper.make_tensor_value_info(f"probe_{i}", onnx.TensorProto.FLOAT, ()))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(probe.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    batch = session.get_inputs()[0].shape[0]
+    largest = np.zeros(len(names))
+    for start in range(0, len(images) - batch + 1, batch):
+        largest = np.maximum(largest, session.run(None, {"images": images[start : start + batch]}))
+    return dict(zip(names, map(float, largest), strict=True))

@@ -1,0 +1,22 @@
+"""What an export changed in a graph's precision, as the manifest records it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Layers of lower precision, and how their ranges were found. Empty for a float32 graph.
+
+    Attributes:
+        converted: convolutions and fully connected layers that compute in the graph's precision.
+        kept_float32: names of those that stayed in float32; the predictors are always among them.
+        calibration_frames: frames that activations were measured on.
+        calibration_method: how a range follows from the activations seen.
+    """
+
+    converted: int = 0
+    kept_float32: tuple[str, ...] = ()
+    calibration_frames: int = 0
+    calibration_method: str = ""
