@@ -21,6 +21,7 @@ from ptedge.training.plots import NOTE, plot_run_safely, plot_runs, plot_study
 from ptedge.training.quality import QualityPairs, quality_pairs, read_quality
 from ptedge.training.study_plot import ap_of, sweep_of
 
+NAMES = {"losses.png", "pseudo_boxes.png", "entropy.png", "agreement.png", "anchors.png", "run.png", "quality.png"}
 TRIP = {"step": 4, "limit": "max_boxes_ratio", "value": 6.0, "allowed": 5.0, "action": "rollback", "back_to": 2}
 
 
@@ -132,18 +133,14 @@ def is_picture(path: Path) -> bool:
     return picture is not None and min(picture.shape[:2]) > 200 and len(np.unique(picture)) > 20
 
 
-def test_plot_runs__one_and_two(tmp_path: Path) -> None:
+def test_plot_runs__two_of_one_name(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: train)")
     rng = np.random.default_rng(0)
     run, long = write_run(tmp_path / "a" / "run"), write_run(tmp_path / "b" / "run", 70)
     iou = rng.uniform(0.1, 1, 40)
     QualityPairs(iou, iou**2, 0.2 - 0.1 * iou, 3).write(run / "val_boxes.json")
-    one = plot_run_safely(run)
-    names = {"losses.png", "pseudo_boxes.png", "entropy.png", "agreement.png", "anchors.png", "run.png", "quality.png"}
-    assert {path.name for path in one} == names and all(path.parent == run / "plots" for path in one)
-    assert all(map(is_picture, one))
-    two = plot_runs([run, long], tmp_path / "out")
-    assert {path.name for path in two} == names and is_picture(tmp_path / "out" / "losses.png")
+    found = plot_runs([run, long], tmp_path / "out")
+    assert {path.name for path in found} == NAMES and all(map(is_picture, found))
 
 
 def test_plot_run_safely__says_what_is_wrong(
@@ -191,7 +188,9 @@ def test_plot__command(ptedge: Shell, tmp_path: Path, capsys: pytest.CaptureFixt
 
     run = write_run(tmp_path / "run")
     result = CliRunner().invoke(cli, ["plot", str(run)])
-    assert result.exit_code == 0 and str(run / "plots" / "losses.png") in result.output.splitlines()
+    # no labelled data, no picture of quality
+    assert {Path(line) for line in result.output.splitlines()} == {run / "plots" / n for n in NAMES - {"quality.png"}}
+    assert all(map(is_picture, (run / "plots").iterdir()))
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in study_rows()), "utf-8")
     result = CliRunner().invoke(cli, ["plot", str(tmp_path), "--out", str(tmp_path / "study")])
     assert result.exit_code == 0 and (tmp_path / "study" / "study.png").is_file()
@@ -201,13 +200,18 @@ def test_plot__command(ptedge: Shell, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_events__without_doubles_after_a_break(
-    ptedge: Shell, pretrained: Path, target_frames: Path, source_data: Path, tmp_path: Path
+    ptedge: Shell,
+    pretrained: Path,
+    target_frames: Path,
+    source_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra: train)")
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: train)")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run = tmp_path / "run"
+    run, drawn = tmp_path / "run", []
+    monkeypatch.setattr("ptedge.training.plots.plot_run_safely", drawn.append)
     words = ("--target", target_frames, "--source-free", "--val", source_data)
     assert ptedge.adapt(pretrained, run, *words, steps=2, sets=("curves=true",))[0] == 0
     # steps that were logged after the last checkpoint, as if the run had been killed at step 4
@@ -223,7 +227,7 @@ def test_events__without_doubles_after_a_break(
     assert {"loss/loss", "loss/target_roi_box", "run/lr", "monitor/pseudo_boxes", "anchors/0_width"} <= set(tags)
     scalar = accumulator.Scalars("loss/loss")
     assert [event.step for event in scalar] == [1, 2, 3] and scalar[-1].value < 100
-    assert (run / "plots" / "losses.png").is_file() and (run / "val_boxes.json").is_file()
+    assert drawn == [run, run] and (run / "val_boxes.json").is_file()
     assert summary(run)["val"]["images"] == 6
 
 
