@@ -1,12 +1,11 @@
-"""Real processes of ``ptedge train`` and ``ptedge adapt`` with the tiny detector: several that train together, or one that
-is killed. PyTorch is imported once, by a program that then forks; so a process takes a fraction of a second to start.
+"""Real processes of ``ptedge train`` and ``ptedge adapt`` with the tiny detector: several that train together, or one
+that is killed. PyTorch is imported once, by a program that then forks; so a process takes a fraction of a second to start.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -23,22 +22,26 @@ class Job:
     Attributes:
         words: of the command line.
         processes: that train together.
-        kill_after: seconds after which they are killed by SIGKILL; 0 never.
-        stop_after: seconds after which they are asked to stop by SIGTERM; 0 never.
+        sends: signal that they get, or one of them; 0 for none.
+        to: number of the process that gets it; -1 for all.
+        when: file with content that must be there first; empty for none.
+        later: after so much more time, as a share of what the first job took.
     """
 
     words: list[str]
     processes: int = 1
-    kill_after: float = 0.0
-    stop_after: float = 0.0
+    sends: int = 0
+    to: int = -1
+    when: str = ""
+    later: float = 0.0
 
 
 def run(*jobs: Job, timeout: float = 300) -> list[dict[str, Any]]:
     """Do jobs one after another in a fresh program.
 
     Returns:
-        For each job: ``status`` (exit status of each process; negative for a signal), ``err`` (what each said on stderr)
-        and ``seconds``.
+        For each job: ``status`` (exit status of each process; negative for a signal), ``err`` (what each said on
+        stderr) and ``seconds``.
     """
     done = subprocess.run(
         [sys.executable, str(Path(__file__)), json.dumps([asdict(job) for job in jobs])],
@@ -84,7 +87,11 @@ def _child(words: list[str], rank: int, count: int, port: int, err: int) -> None
         os._exit(status)
 
 
-def _do(job: dict[str, Any]) -> dict[str, Any]:
+def _has_content(path: str) -> bool:
+    return os.path.exists(path) and os.path.getsize(path) > 0
+
+
+def _do(job: dict[str, Any], usual: float) -> dict[str, Any]:
     count, port, begin = job["processes"], free_port(), time.monotonic()
     pids, files = [], []
     for rank in range(count):
@@ -94,11 +101,12 @@ def _do(job: dict[str, Any]) -> dict[str, Any]:
             _child(job["words"], rank, count, port, file)
         pids.append(pid)
         files.append(file)
-    for after, number in ((job["stop_after"], signal.SIGTERM), (job["kill_after"], signal.SIGKILL)):
-        if after:
-            time.sleep(after)
-            for pid in pids:
-                os.kill(pid, number)
+    if job["sends"]:
+        while job["when"] and not _has_content(job["when"]) and time.monotonic() < begin + 120:
+            time.sleep(0.005)
+        time.sleep(job["later"] * usual)
+        for pid in pids if job["to"] < 0 else [pids[job["to"]]]:
+            os.kill(pid, job["sends"])
     status = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
     err = [os.pread(file, 1 << 20, 0).decode() for file in files]
     for file in files:
@@ -107,7 +115,7 @@ def _do(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _serve() -> None:
-    import ptedge.cli  # noqa: F401  # before this folder is searched: it has one of that name
+    import ptedge.cli  # before this folder is searched: it has one of that name
 
     sys.path.append(str(Path(__file__).parent))
     import pytest
@@ -121,7 +129,10 @@ def _serve() -> None:
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         use_tiny_detector(patch)
-        print(json.dumps([_do(job) for job in json.loads(sys.argv[1])]))
+        answers: list[dict[str, Any]] = []
+        for job in json.loads(sys.argv[1]):
+            answers.append(_do(job, answers[0]["seconds"] if answers else 0.0))
+        print(json.dumps(answers))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tiny_detector import write_pictures
 from tiny_processes import Job, run
-from training_shell import LOOP, MODEL, Shell, lines
 from torch import Tensor
+from training_shell import LOOP, MODEL, Shell, lines, summary
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch has no torch.distributed")
 
@@ -108,3 +111,26 @@ def test_adapt__parts_equal_the_whole_batch(
     status, err = ptedge.adapt(pretrained, parts, *words, steps=4, sets=sets)
     assert status == 0, err
     assert_close(whole, parts)
+
+
+def test_train__two_processes_stop_together_and_fail_with_one_sentence(source_data: Path, tmp_path: Path) -> None:
+    broken = write_pictures(tmp_path / "broken", 3)
+    for path in (tmp_path / "broken" / "images").iterdir():
+        path.write_bytes(b"no image")
+    stopped, killed = tmp_path / "stopped", tmp_path / "killed"
+    endless = [train_job(source_data, out, "optim.steps=100000", processes=2) for out in (stopped, killed)]
+    begun = [str(out / "metrics.jsonl") for out in (stopped, killed)]
+    stop, kill, fail = run(
+        replace(endless[0], sends=signal.SIGTERM, when=begun[0]),
+        replace(endless[1], sends=signal.SIGKILL, to=1, when=begun[1]),
+        train_job(broken, tmp_path / "run", "optim.steps=3", processes=2),
+    )
+    assert stop["status"] == [130, 130], stop
+    assert summary(stopped)["interrupted"] is True and (stopped / "last.pt").exists()
+    assert stop["err"][0].count("--resume") == 1 and "Traceback" not in stop["err"][1]
+    assert kill["status"] == [1, -signal.SIGKILL], kill
+    assert "Traceback" not in kill["err"][0] and "lost another one" in kill["err"][0].splitlines()[-1], kill
+    assert fail["status"] == [1, 1], fail
+    sentences = [line for err in fail["err"] for line in err.splitlines() if line.startswith("ptedge: ")]
+    assert len(sentences) == 1 and "no image can be read" in sentences[0], fail
+    assert not any("Traceback" in err for err in fail["err"])
