@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from ptedge.conversion import Conversion
+
 PATH = click.Path(path_type=Path)
 
 
@@ -18,6 +20,16 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
     if not (height.isdecimal() and width.isdecimal()):
         raise click.BadParameter(f"{value!r} is not height x width in pixels, for example 384x640", ctx, param)
     return int(height), int(width)
+
+
+def _parse_backends(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas; a usage error for one that is none."""
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if wrong := [name for name in names if name not in ("cpu", "cuda", "tensorrt")]:
+        raise click.BadParameter(f"{wrong[0]!r} is none of cpu, cuda, tensorrt", ctx, param)
+    return names
 
 
 @click.command()
@@ -35,9 +47,11 @@ def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -
     type=click.Choice(["fp32", "fp16", "int8"]),
     default="fp32",
     show_default=True,
-    help="Of the weights.",
+    help="Of the layers before the predictors.",
 )
-@click.option("--calibrate", metavar="FRAMES", help="Frames to calibrate int8 with.")
+@click.option(
+    "--calibrate", metavar="FRAMES", help="Frames of what the device will see, for int8: folder, list, video."
+)
 def export(
     checkpoint: Path, out: Path, size: tuple[int, int] | None, batch: int, precision: str, calibrate: str | None
 ) -> None:
@@ -45,14 +59,15 @@ def export(
 
     \b
     Example: ptedge export runs/adapted/model.pt --out bundle
+             ptedge export runs/adapted/model.pt --out bundle8 --precision int8 --calibrate frames
     """
-    from ptedge.errors import InputError
-
     from .to_onnx import export_checkpoint
 
-    if calibrate is not None and precision != "int8":
-        raise InputError("--calibrate belongs to --precision int8; leave it out")
-    bundle, report = export_checkpoint(checkpoint, out, input_size=size, batch=batch, precision=precision)
+    bundle, report = export_checkpoint(
+        checkpoint, out, input_size=size, batch=batch, precision=precision, calibrate=calibrate
+    )
+    if precision != "fp32":
+        click.echo(describe_conversion(precision, bundle.manifest.conversion), err=True)
     height, width = bundle.manifest.input_size
     click.echo(
         f"{bundle.path}: input {batch} x {height}x{width}, {report.nodes} operators, {report.size / 1e6:.1f} MB. "
@@ -127,35 +142,57 @@ def build(
 @click.option("--against", type=PATH, help="The checkpoint it was exported from; looked for beside it when not given.")
 @click.option("--frames", metavar="FRAMES", help="Real frames to compare on: image, folder, list, video, field folder.")
 @click.option("--limit", type=click.IntRange(min=1), default=16, show_default=True, help="At most this many frames.")
+@click.option("--data", type=PATH, help="Labelled data: compare AP50, AP75 and coverage of sigma on it as well.")
+@click.option("--images", type=click.IntRange(min=1), help="At most this many images of --data.")
+@click.option(
+    "--backend",
+    "backends",
+    metavar="LIST",
+    callback=_parse_backends,
+    help="Of cpu, cuda, tensorrt, with commas; each must be there. Default: what is there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def verify(bundle: Path, against: Path | None, frames: str | None, limit: int, as_json: bool) -> None:
-    """Check that BUNDLE answers as its checkpoint does.
+def verify(
+    bundle: Path,
+    against: Path | None,
+    frames: str | None,
+    limit: int,
+    data: Path | None,
+    images: int | None,
+    backends: tuple[str, ...] | None,
+    as_json: bool,
+) -> None:
+    """Check that BUNDLE answers as its checkpoint does, on every backend that is there.
 
-    Torch and ONNX Runtime run on the same images; boxes are matched and must agree within 0.1 pixel, scores and sigma
-    within 0.1 %. A detection that hangs on a near-tie is reported as borderline.
+    Torch (float32), ONNX Runtime (CPU, CUDA) and the bundle's TensorRT engines run on the same images; boxes are
+    matched. Float32 on the CPU must agree within 0.1 pixel, scores and sigma within 0.1 %, near-ties apart; other
+    arithmetic has limits of its own, which are printed. After a failure the first layer that departs is named.
 
     \b
-    Example: ptedge verify bundle --against runs/adapted/model.pt --frames video.mp4
+    Example: ptedge verify bundle --against runs/adapted/model.pt --frames video.mp4 --data val.json
     """
     from ptedge.errors import ArtifactError
 
-    from .verify import failed, verify_bundle
+    from .verify import allowed, failed, verify_bundle
 
-    checks, source = verify_bundle(bundle, against, frames, limit)
+    checks, source = verify_bundle(bundle, against, frames, limit, data=data, images=images, backends=backends)
     bad = failed(checks)
     if as_json:
-        rows = [{"check": c.name, "passed": c.passed, "detail": c.detail} for c in checks]
+        rows = [{"check": c.name, "passed": c.passed, "judged": c.judged, "detail": c.detail} for c in checks]
         document = {
             "bundle": str(bundle),
             "against": str(source) if source else None,
             "passed": not bad,
+            "limits": allowed(bundle),
             "checks": rows,
         }
         click.echo(json.dumps(document, indent=2))
     else:
         width = max(len(check.name) for check in checks)
         for check in checks:
-            click.echo(f"{'ok  ' if check.passed else 'FAIL'}  {check.name:{width}}  {check.detail}")
+            mark = "FAIL" if not check.passed else "ok  " if check.judged else "--  "
+            click.echo(f"{mark}  {check.name:{width}}  {check.detail}")
+        click.echo(allowed(bundle))
     if source is None:
         click.echo(
             "no checkpoint beside the bundle matches its lineage; to compare, give --against CHECKPOINT", err=True
@@ -163,5 +200,19 @@ def verify(bundle: Path, against: Path | None, frames: str | None, limit: int, a
     if bad:
         raise ArtifactError(
             f"{bundle} fails {len(bad)} of {len(checks)} checks, first: {bad[0].name} ({bad[0].detail}). "
-            f"Write it again: ptedge export {source or 'CHECKPOINT'} --out {bundle}"
+            f"{_repair(bad[0].name, bundle, source)}"
         )
+
+
+def _repair(check: str, bundle: Path, checkpoint: Path | None) -> str:
+    if check.startswith("tensorrt"):
+        return f"Build it again: ptedge build {bundle} --force; if that does not help, export in a higher precision"
+    return f"Write it again: ptedge export {checkpoint or 'CHECKPOINT'} --out {bundle}"
+
+
+def describe_conversion(precision: str, conversion: Conversion) -> str:
+    """One line on what an export converted and kept."""
+    text = f"{precision}: {conversion.converted} layers converted"
+    if conversion.calibration_frames:
+        text += f", calibrated on {conversion.calibration_frames} frames ({conversion.calibration_method})"
+    return f"{text}; float32 kept in {', '.join(conversion.kept_float32)}, and in all that follows the predictors"
