@@ -48,7 +48,7 @@ def train(
     """Pretrain a detector on labelled images.
 
     SOURCE is a COCO json, a Pascal VOC, YOLO or KITTI folder, or a TOML description. RUN gets model.pt, last.pt,
-    config.toml, metrics.jsonl and summary.json.
+    config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
 
     \b
     Example:
@@ -84,7 +84,7 @@ def adapt(
     """Adapt a detector to unlabelled frames by Probabilistic Teacher.
 
     CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free. RUN gets model.pt (the teacher),
-    last.pt, config.toml, metrics.jsonl and summary.json.
+    last.pt, config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
 
     \b
     Examples:

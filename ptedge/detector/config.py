@@ -18,7 +18,8 @@ class ModelConfig:
     Attributes:
         backbone: one of ``BACKBONES``, cut at stride 16.
         weights: ImageNet weights of the backbone: ``auto`` (an installed package that ships them, else the
-            library's own download), ``none`` (random), or a path (.pth state dict or .safetensors).
+            library's own download), ``none`` (random), or a path (.pth state dict, .safetensors; for
+            ``vgg16`` also Keras' .h5).
         input_size: (height, width) in pixels, multiples of 16; images are letterboxed into it.
         frozen_stages: the first n backbone stages get no gradient.
         probabilistic: Gaussian box heads; ``False`` gives the vanilla detector (sigma is then 0).
