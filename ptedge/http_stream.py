@@ -1,8 +1,8 @@
 """Pictures over HTTP: Motion JPEG (``multipart/x-mixed-replace``) and cameras that answer with one picture at a time.
 
-Motion JPEG is read here and not by OpenCV's FFmpeg, because FFmpeg ends the stream at a damaged part, does not notice
-a server that trickles bytes without ever completing a frame, and hides how many frames were damaged. Any other kind of
-content is left to FFmpeg.
+Motion JPEG is read here and not by OpenCV's FFmpeg. That one ends the stream at the first damaged picture, at bytes
+between pictures and at a wrong length, and its timestamps take every stream for one of 25 frames a second (seen with
+OpenCV 5.0). Any other kind of content is left to it.
 """
 
 from __future__ import annotations

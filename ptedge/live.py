@@ -17,8 +17,8 @@ from ptedge.address import mask_credentials
 from ptedge.connections import Connection, connect
 from ptedge.errors import InputError, PtedgeError
 from ptedge.frame_sequence import Frame
-from ptedge.images import decode_image
-from ptedge.sources import EventKind, LiveOptions, SourceEvent, SourceStatus, StreamError
+from ptedge.images import decode_image, jpeg_has_end
+from ptedge.sources import LiveOptions, SourceLog, SourceStatus, StreamError
 from ptedge.video import to_rgb
 
 
@@ -61,6 +61,7 @@ class LiveStream:
         """
         self.fps: float | None = None
         self._name, self._options, self._status, self._accept = mask_credentials(address), options, status, accept
+        self._log = SourceLog(status, options.on_event)
         self._connector = connector or (lambda: connect(address, options))
         self._changed = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
@@ -110,15 +111,11 @@ class LiveStream:
                 picture = waiting.picture
                 image = decode_image(picture, "a frame") if isinstance(picture, bytes) else to_rgb(picture)
             except InputError as error:
-                self._status.corrupt += 1
-                self._tell("corrupt", f"frame {waiting.number} left out: {str(error).partition('. ')[0]}")
+                self._log.left_out(waiting.number, str(error).partition(". ")[0])
                 continue
             self._alive = time.monotonic()
             height, width = image.shape[:2]
-            before, self._status.size = self._status.size, (width, height)
-            if before is not None and before != (width, height):
-                self._status.resizes += 1
-                self._tell("resized", f"frames are {width}x{height} now, {before[0]}x{before[1]} before")
+            self._log.sized(width, height)
             self._status.delivered += 1
             assert self._first is not None
             time_of = waiting.arrived - self._first
@@ -230,7 +227,7 @@ class LiveStream:
         self._connection, self.fps = connection, connection.fps
         self._status.state, self._alive = "running", time.monotonic()
         self._status.reconnects += self._connected
-        self._tell("reconnected" if self._connected else "connected", f"{self._name} is connected")
+        self._log.tell("reconnected" if self._connected else "connected", f"{self._name} is connected")
         self._connected = self._fruitless = True
         self._changed.notify_all()
 
@@ -245,6 +242,9 @@ class LiveStream:
         status.frames += 1
         status.arrived = now
         self._failed, self._fruitless = 0, False
+        if isinstance(picture, bytes) and _is_cut(picture):  # seen here, lest a newer frame hides it
+            self._log.left_out(waiting.number, "its data is cut short")
+            return
         if not self._accept(waiting.number, now - self._first):
             status.passed += 1
             self._alive = now
@@ -269,7 +269,7 @@ class LiveStream:
         else:
             status.stalls += fault.kind == "stalled"
             self._failed += self._fruitless
-            self._tell(fault.kind, f"{self._name}: {text}")
+            self._log.tell(fault.kind, f"{self._name}: {text}")
             if self._lost_at is None:
                 self._lost_at = status.arrived or time.monotonic()
         status.error = mask_credentials(text)
@@ -288,7 +288,7 @@ class LiveStream:
             self._status.error = mask_credentials(str(error))
         self._fatal = error
         self._status.state = "ended"
-        self._tell("ended", str(error) if error is not None else f"{self._name} is closed")
+        self._log.tell("ended", str(error) if error is not None else f"{self._name} is closed")
         if self._connection is not None:
             self._connection.interrupt()
         self._changed.notify_all()
@@ -299,13 +299,11 @@ class LiveStream:
     def _in_charge(self, generation: int) -> bool:
         return generation == self._generation and self._status.state != "ended"
 
-    def _tell(self, kind: EventKind, text: str) -> None:
-        event = SourceEvent(kind, mask_credentials(text), time.time())
-        self._status.events.append(event)
-        if self._options.on_event is not None:
-            self._options.on_event(event)
-
 
 def _grace(seconds: float) -> float:
     """How long to wait for a thread that ought to report by itself after so many seconds."""
     return 1.25 * seconds + 0.25
+
+
+def _is_cut(data: bytes) -> bool:
+    return not data or (data[:2] == b"\xff\xd8" and not jpeg_has_end(data))

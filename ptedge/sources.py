@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ptedge.address import mask_credentials
 from ptedge.errors import InputError
 
 EventKind = Literal["connected", "lost", "stalled", "reconnected", "resized", "corrupt", "ended"]
 State = Literal["idle", "connecting", "running", "waiting", "ended"]
 
 EVENTS_KEPT = 100
+CORRUPT_EVERY = 10.0  # seconds between two events of this kind
 
 
 class StreamError(Exception):
@@ -34,8 +37,8 @@ class SourceEvent:
 
     Attributes:
         kind: ``connected`` (first time), ``lost`` (connection broke or ended), ``stalled`` (no frame in time),
-            ``reconnected``, ``resized`` (frames have another size from here on), ``corrupt`` (a frame was undecodable
-            and left out), ``ended`` (no further frame will come).
+            ``reconnected``, ``resized`` (frames have another size from here on), ``corrupt`` (frames are
+            undecodable and left out; told once in ten seconds at most), ``ended`` (no further frame will come).
         text: one sentence for a log, credentials masked.
         time: Unix seconds.
     """
@@ -153,3 +156,44 @@ class LiveOptions:
             attempt: 1 for the first after a loss.
         """
         return min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 60))
+
+
+class SourceLog:
+    """Writes what happens to a source into its status, and tells who listens."""
+
+    def __init__(self, status: SourceStatus, on_event: Callable[[SourceEvent], None] | None) -> None:
+        """Begin.
+
+        Args:
+            status: gets counters and events.
+            on_event: called with each event.
+        """
+        self._status, self._on_event = status, on_event
+        self._told_of_corrupt = -math.inf
+
+    def tell(self, kind: EventKind, text: str) -> None:
+        """Something happened.
+
+        Args:
+            kind: of event.
+            text: one sentence; credentials in it are masked here.
+        """
+        event = SourceEvent(kind, mask_credentials(text), time.time())
+        self._status.events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def left_out(self, number: int, why: str) -> None:
+        """A frame could not be decoded. All are counted; told of are only some, as a bad cable damages thousands."""
+        self._status.corrupt += 1
+        now = time.monotonic()
+        if now - self._told_of_corrupt >= CORRUPT_EVERY:
+            self._told_of_corrupt = now
+            self.tell("corrupt", f"frame {number} left out: {why} ({self._status.corrupt} so far)")
+
+    def sized(self, width: int, height: int) -> None:
+        """A frame of this size was taken."""
+        before, self._status.size = self._status.size, (width, height)
+        if before is not None and before != (width, height):
+            self._status.resizes += 1
+            self.tell("resized", f"frames are {width}x{height} now, {before[0]}x{before[1]} before")

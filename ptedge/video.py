@@ -128,7 +128,7 @@ class CaptureStream:
             StreamError: it cannot be opened.
             BackendError: it needs GStreamer, and this OpenCV is built without.
         """
-        self._stall = options.stall
+        self._stall, self._limited = options.stall, False
         if address.startswith("csi://") or is_pipeline(address):
             require_gstreamer(address)
             pipeline = _CSI_PIPELINE.format(sensor=address[6:] or "0") if address.startswith("csi://") else address
@@ -144,6 +144,7 @@ class CaptureStream:
             limits += [cv2.CAP_PROP_N_THREADS, 1] if options.newest else []
             # FFmpeg by name: otherwise other parts of OpenCV try the address too, and print it with its password
             self._device = cv2.VideoCapture(address, cv2.CAP_FFMPEG, limits)
+            self._limited = True
             why = "" if self._device.isOpened() else _diagnosis(address)
         if not self._device.isOpened():
             self._device.release()
@@ -161,10 +162,11 @@ class CaptureStream:
             ok, image = self._device.read()
         except cv2.error as error:
             raise StreamError("lost", f"OpenCV cannot read on: {error.err}") from None
+        # FFmpeg, when its time is up, may hand out an old frame that its decoder still holds
+        if time.monotonic() - began >= 0.99 * self._stall and (self._limited or not ok):
+            raise StreamError("stalled", f"no frame in {self._stall:g} s")
         if ok and image is not None:
             return np.asarray(image, np.uint8)
-        if time.monotonic() - began >= 0.9 * self._stall:
-            raise StreamError("stalled", f"no frame in {self._stall:g} s")
         raise StreamError("lost", "the stream ended")
 
     def interrupt(self) -> None:

@@ -66,7 +66,7 @@ def test_rtsp__frozen() -> None:
 
 
 def test_rtsp__slow_is_no_stall() -> None:
-    with RtspCamera(fps=4) as camera, open_frames(camera.url, limit=4, live=QUICK) as source:
+    with RtspCamera(fps=6) as camera, open_frames(camera.url, limit=4, live=QUICK) as source:
         assert len(list(source)) == 4
         assert source.status.reconnects == 0
 
