@@ -108,7 +108,7 @@ class SourceStats:
 
     name: str
     shown: str
-    kind: str = "frames"
+    kind: str = "not opened"
     source: FrameSource | None = None
     read: int = 0
     frames: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from typing import NamedTuple
 
@@ -9,9 +10,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.draw import draw_detections
+
 from .sinks import Result, encode_jpeg
 
-WIDTH = 1280  # larger pictures are reduced to it
+WIDEST, NARROWEST = 1280, 960  # pixels of a picture: larger frames are reduced, smaller ones enlarged for the labels
 JPEG_QUALITY = 80
 
 
@@ -75,13 +78,20 @@ class LiveView:
         with self._encoding:
             ready = self._encoded.get(source)
             if ready is None or ready.number < number:
-                ready = self._encoded[source] = Picture(number, encode_jpeg(_reduced(result.annotated), JPEG_QUALITY))
+                ready = self._encoded[source] = Picture(number, encode_jpeg(_drawn(result), JPEG_QUALITY))
             return ready
 
 
-def _reduced(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _drawn(result: Result) -> NDArray[np.uint8]:
+    """The frame with its detections, drawn at the size that is shown."""
+    image, found = result.frame.image, result.detections
+    found = found.select(found.scores >= result.draw_score)
     height, width = image.shape[:2]
-    if width <= WIDTH:
-        return image
-    size = (WIDTH, max(1, round(height * WIDTH / width)))
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+    scale = min(max(width, NARROWEST), WIDEST) / width
+    if scale != 1:
+        size = (round(width * scale), max(1, round(height * scale)))
+        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+        image = np.asarray(cv2.resize(image, size, interpolation=method), np.uint8)
+        factor = np.float32(scale)
+        found = dataclasses.replace(found, boxes=found.boxes * factor, sigma=found.sigma * factor)
+    return draw_detections(image, found, result.class_names)
