@@ -139,3 +139,13 @@ def test_samples__are_good_studies(name: str, tmp_path: Path) -> None:
     jobs = list_jobs(study, tmp_path, check_data=False)
     assert len(jobs) == len(study.row) * len(study.seeds)
     assert len({job.fingerprint for job in jobs}) == len(jobs)  # no row is another's twin
+
+
+def test_docs__the_example_is_a_good_study(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "studies.md").read_text("utf-8")
+    text = page.partition("```toml\n")[2].partition("```")[0]
+    for name in ("train.toml", "source_free.toml"):
+        (tmp_path / name).touch()
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    study = load_study(tmp_path / "study.toml")
+    assert len(list_jobs(study, tmp_path, check_data=False)) == 12
