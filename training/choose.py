@@ -85,16 +85,20 @@ def make_candidate(step: int, signals: Mapping[str, Any], start: Mapping[str, An
 
 
 def choose(candidates: Sequence[Candidate], tolerance: float) -> Candidate:
-    """The latest candidate within the limits whose score is no more than ``tolerance`` below the best of those.
+    """The latest candidate that has not got worse.
+
+    It is within the limits, its score is not below the start's, and no more than ``tolerance`` below the best of such
+    candidates. Scores are of the same few frames and views, so they can be compared closely with the start's; later
+    teachers have learnt more, so a small lead of an earlier one does not count.
 
     Args:
-        candidates: in the order of steps; the start, step 0, comes first and is always within its own limits.
-        tolerance: in [0, 1]. Scores of a few frames are noisy, and later teachers have learnt more, so a small lead of
-            an earlier one does not count.
+        candidates: in the order of steps; the start, step 0, comes first and is what is left when all others are out.
+        tolerance: in [0, 1].
     """
-    within = [candidate for candidate in candidates if candidate.within]
-    best = max(candidate.score for candidate in within)
-    return [candidate for candidate in within if candidate.score >= best - tolerance][-1]
+    start = candidates[0]
+    sound = [candidate for candidate in candidates if candidate.within and candidate.score >= start.score]
+    best = max(candidate.score for candidate in sound)
+    return [candidate for candidate in sound if candidate.score >= best - tolerance][-1]
 
 
 def thin(candidates: Sequence[Candidate], keep: int) -> list[Candidate]:

@@ -43,9 +43,9 @@ class GuardConfig:
     patience: int = 1
     max_rollbacks: int = 3
     lr_factor: float = 0.2
-    max_boxes_ratio: float = 5.0
+    max_boxes_ratio: float = 3.0
     min_objects_ratio: float = 0.25
-    max_objects_ratio: float = 5.0
+    max_objects_ratio: float = 3.0
     min_source_agreement: float = 0.2
     min_student_agreement: float = 0.1
     min_consistency_ratio: float = 0.5

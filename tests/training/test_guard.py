@@ -39,8 +39,8 @@ def config(**changes: Any) -> GuardConfig:
         ("min_source_agreement", 0.6, 0.2, 0.5),
         ("min_source_agreement", 0.2, 0.2, 1.0),
         ("min_source_agreement", 0.0, 0.2, 1.25),
-        ("max_boxes_ratio", 3.0, 5.0, 0.5),
-        ("max_boxes_ratio", 0.5, 5.0, 0.0),  # fewer boxes are no strain on the most there may be
+        ("max_boxes_ratio", 2.0, 3.0, 0.5),
+        ("max_boxes_ratio", 0.5, 3.0, 0.0),  # fewer boxes are no strain on the most there may be
         ("max_histogram_distance", 0.25, 0.5, 0.5),
     ],
 )
