@@ -81,6 +81,7 @@ class VideoSink:
             self._temporary.unlink(missing_ok=True)
 
     def _open(self, width: int, height: int, time: float | None) -> None:
+        _remove_remains(self.path)
         self._size = (width - width % 2 or 2, height - height % 2 or 2)  # the codec takes even sizes
         self._start = time or 0.0
         writer = cv2.VideoWriter(str(self._temporary), cv2.VideoWriter.fourcc(*"mp4v"), self._fps, self._size)
@@ -101,6 +102,27 @@ class VideoSink:
             self._start = time - self._written / self._fps
             return 1
         return max(due, 0)
+
+
+def _remove_remains(path: Path) -> None:
+    """Remove unfinished videos of runs that were killed; their index is missing, so nothing can read them."""
+    for old in path.parent.glob(f".{path.stem}.*.tmp{path.suffix}"):
+        number = old.name.split(".")[-3]
+        if number.isdecimal() and not _runs(int(number)):
+            old.unlink(missing_ok=True)
+
+
+def _runs(number: int) -> bool:
+    """Whether a process exists; outside Unix, where asking is no harmless thing, yes."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _opens(path: Path) -> bool:

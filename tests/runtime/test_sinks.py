@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import errno
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -10,9 +14,11 @@ import pytest
 
 from ptedge.detections import Detections
 from ptedge.errors import OutputError
-from ptedge.frames import Frame
+from ptedge.frames import Frame, FrameSource
 from ptedge.images import read_image
+from ptedge.runtime.outputs import open_sinks, written
 from ptedge.runtime.sinks import CocoSink, CsvSink, ImagesSink, JsonlSink, Result, image_name
+from ptedge.runtime.stats import SourceStats
 from ptedge.runtime.video import VideoSink, fit
 
 NAMES = ("car", "Fußgänger")
@@ -182,3 +188,61 @@ def test_fit__keeps_aspect() -> None:
     out = fit(np.full((10, 40, 3), 9, np.uint8), 20, 20)
     assert out.shape == (20, 20, 3)
     assert (out[:5] == 9).all() and (out[5:] == 0).all()
+
+
+class Full:
+    """A file on a disk that has room for so many bytes."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self._file, self._room = file, room
+
+    def write(self, data: bytes) -> int:
+        part = data[: self._room - self._file.tell()]
+        if not part:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return int(self._file.write(part))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@pytest.mark.parametrize("kind", [JsonlSink, CsvSink])
+def test_line_files__a_full_disk_leaves_whole_lines(tmp_path: Path, kind: type) -> None:
+    sink = kind(tmp_path / "x")
+    sink.write(result(0))
+    before = (tmp_path / "x").read_bytes()
+    sink._file = Full(sink._file, len(before) + 30)
+    with pytest.raises(OutputError, match="the disk is full"):
+        sink.write(result(1))
+    assert (tmp_path / "x").read_bytes() == before
+    sink.close()
+
+
+def test_sinks__several_sources_are_told_apart(tmp_path: Path) -> None:
+    sources = [SourceStats("yard", "yard.mp4", "video", FrameSource("yard.mp4", "video", None, 10.0))]
+    sources.append(SourceStats("gate", "gate.mp4", "video", FrameSource("gate.mp4", "video", None, 20.0)))
+    sinks = open_sinks(("jsonl", "csv", "coco", "video", "images"), tmp_path, sources, NAMES)
+    for i, name in enumerate(("yard", "gate", "yard")):
+        for sink in sinks:
+            sink.write(dataclasses.replace(result(i), source=name))
+    for sink in sinks:
+        sink.close()
+    lines = [json.loads(line) for line in (tmp_path / "detections.jsonl").read_text("utf-8").splitlines()]
+    assert [line["source"] for line in lines] == ["yard", "gate", "yard"]
+    assert (tmp_path / "detections.csv").read_text("utf-8").splitlines()[1].startswith("yard,0,")
+    names = [image["file_name"] for image in json.loads((tmp_path / "coco.json").read_text("utf-8"))["images"]]
+    assert names == ["yard/000000.jpg", "gate/000001.jpg", "yard/000002.jpg"]
+    assert video_frames(tmp_path / "video-yard.mp4") == 2 and video_frames(tmp_path / "video-gate.mp4") == 1
+    assert sorted(p.name for p in (tmp_path / "images" / "yard").iterdir()) == ["000000.jpg", "000002.jpg"]
+    assert len(written(sinks)) == 6
+
+
+def test_video__remains_of_a_killed_run_are_removed(tmp_path: Path) -> None:
+    gone = tmp_path / ".video.4194305.tmp.mp4"  # above the highest process number of Linux
+    other = tmp_path / f".video.{os.getppid()}.tmp.mp4"
+    for path in (gone, other):
+        path.write_bytes(b"half")
+    sink = VideoSink(tmp_path / "video.mp4", 10.0)
+    sink.write(result())
+    sink.close()
+    assert not gone.exists() and other.exists()
