@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -67,16 +68,25 @@ def plot_run_safely(run: Path) -> list[Path]:
     Returns:
         The files written.
     """
+    return _safely(lambda folder: plot_runs([run], folder, [run.resolve().name]), run / "plots")
+
+
+def plot_study_safely(results: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
+    """:func:`plot_study` for the end of a study, which stands whatever goes wrong with its pictures."""
+    return _safely(lambda folder: plot_study(results, folder), out)
+
+
+def _safely(draw: Callable[[Path], list[Path]], folder: Path) -> list[Path]:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         click.echo(NOTE, err=True)
         return []
     try:
-        return plot_runs([run], run / "plots", [run.resolve().name])
+        return draw(folder)
     except Exception as error:  # a picture is never worth a finished training
         reason = str(error) if isinstance(error, (PtedgeError, OSError)) else f"{type(error).__name__}: {error}"
-        click.echo(f"no plots in {run / 'plots'}: {reason}", err=True)
+        click.echo(f"no plots in {folder}: {reason}", err=True)
         return []
 
 
@@ -179,4 +189,4 @@ def _names(runs: Sequence[Path]) -> list[str]:
     return [distinct(path) if names.count(path.name) > 1 else path.name for path in paths]
 
 
-__all__ = ["plot_run_safely", "plot_runs", "plot_study"]
+__all__ = ["plot_run_safely", "plot_runs", "plot_study", "plot_study_safely"]

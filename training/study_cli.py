@@ -38,14 +38,15 @@ def study(
 ) -> None:
     """Train and adapt every variant of a table with every seed, and compare.
 
-    CONFIG is a TOML of data, seeds and rows (docs/studies.md). OUT gets results.jsonl (one line a run), table.md
-    and all runs. Given again, the command continues: finished runs are kept, broken ones resumed, failed ones tried
-    again.
+    CONFIG is a TOML of data, seeds and rows (docs/studies.md). OUT gets results.jsonl (one line a run), table.md,
+    plots and all runs. Given again, the command continues: finished runs are kept, broken ones resumed, failed ones
+    tried again.
 
     \b
     Example:
       ptedge study samples/studies/carla_to_road.toml --data data/carla_to_road --out runs/study --jobs 2
     """
+    from .plots import plot_study_safely
     from .study import load_study
     from .study_jobs import list_jobs, place
     from .study_process import Processes, environment, run_job
@@ -65,6 +66,7 @@ def study(
         run = partial(run_job, processes=processes, val=place(plan, "val"), source_val=source_val)
         echo = partial(click.echo, err=True)
         outcome = run_study(plan, out, jobs, run, at_once=at_once, echo=echo, stop=processes.stop)
+    plot_study_safely(outcome.lines, out / "plots")
     click.echo(f"wrote {out / 'table.md'} and {out / 'results.jsonl'}", err=True)
     click.echo(json.dumps(outcome.lines, indent=2) if as_json else (out / "table.md").read_text("utf-8"))
     if outcome.interrupted:

@@ -231,6 +231,53 @@ def test_events__without_doubles_after_a_break(
     assert summary(run)["val"]["images"] == 6
 
 
+def test_event_log__a_trip_is_text_and_steps_taken_back_are_purged(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra: train)")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from ptedge.training.events import EventLog
+
+    with EventLog(tmp_path, 0) as log:
+        for line in ({"step": 2, "loss": 1.0}, {"step": 4, "loss": 9.0, "guard": TRIP}, {"step": 3, "loss": 2.0}):
+            log.log(line)
+    accumulator = EventAccumulator(str(tmp_path / "events"))
+    accumulator.Reload()
+    assert [(event.step, event.value) for event in accumulator.Scalars("loss/loss")] == [(2, 1.0), (3, 2.0)]
+    assert "guards/text_summary" in accumulator.Tags()["tensors"]
+    assert accumulator.Tags()["scalars"] == ["loss/loss"]
+
+
+def test_event_log__begun_late_catches_up(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra: train)")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from ptedge.training.events import EventLog
+
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 5.0}\n{"step": 2, "loss": 4.0}\n', "utf-8")
+    with EventLog(tmp_path, 2) as log:  # resumed on a machine that has tensorboard
+        log.log({"step": 3, "loss": 3.0})
+    accumulator = EventAccumulator(str(tmp_path / "events"))
+    accumulator.Reload()
+    assert [(event.step, event.value) for event in accumulator.Scalars("loss/loss")] == [(1, 5.0), (2, 4.0), (3, 3.0)]
+
+
+def test_event_log__a_full_disk_ends_events_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra: train)")
+    from ptedge.training.events import EventLog
+
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    with EventLog(tmp_path, 0) as log:
+        monkeypatch.setattr(log.writer, "flush", full)
+        log.log({"step": 1, "loss": 1.0})
+        log.log({"step": 2, "loss": 1.0})
+        assert log.writer is None
+    assert capsys.readouterr().err.count("no more events are written") == 1
+
+
 def test_events__missing_package_is_one_note(
     ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
