@@ -6,10 +6,12 @@ import json
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from ptedge import __version__
+from ptedge.commands.gpu import ask_driver
 from ptedge.commands.machine import (
     Check,
     check_gpu,
@@ -19,42 +21,53 @@ from ptedge.commands.machine import (
     check_onnxruntime,
     check_opencv,
     check_package,
-    check_tensorrt,
     check_torch,
+    jetson_release,
 )
+from ptedge.commands.tensorrt_checks import check_driver, check_engines, check_tensorrt
 
 MARKS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
 
 
 @click.command()
+@click.argument("bundle", type=click.Path(path_type=Path), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def doctor(as_json: bool) -> None:
-    """Tell what this machine can do and how to install the rest.
+def doctor(bundle: Path | None, as_json: bool) -> None:
+    """Tell what this machine can do and how to install the rest; with BUNDLE, whether its engines fit this machine.
 
     \b
     Example:
-      ptedge doctor
+      ptedge doctor bundle
     """
-    checks = run_checks()
+    checks = run_checks(bundle)
     if as_json:
         click.echo(json.dumps({"ptedge": __version__, "checks": [asdict(check) for check in checks]}, indent=2))
     else:
         click.echo(format_checks(checks))
 
 
-def run_checks() -> list[Check]:
-    """Look at everything; nothing raises because something is absent."""
-    jetson = check_jetson()
+def run_checks(bundle: Path | None = None) -> list[Check]:
+    """Look at everything; nothing raises because something is absent.
+
+    Args:
+        bundle: folder whose engines are looked at as well.
+
+    Raises:
+        ArtifactError: ``bundle`` is none, or broken.
+    """
+    jetson, driver = check_jetson(), ask_driver()
     return [
         Check("ptedge", "ok", __version__),
         Check("Python", "ok", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
         *([jetson] if jetson else []),
         check_machine(),
-        check_gpu(on_jetson=jetson is not None),
+        check_gpu(driver, on_jetson=jetson is not None),
+        *check_driver(driver, on_jetson=jetson is not None),
         *check_opencv(on_jetson=jetson is not None),
         check_onnxruntime(on_jetson=jetson is not None),
         check_package("NumPy", "numpy", 'pip install "numpy>=1.24"'),
-        check_tensorrt(),
+        *check_tensorrt(driver, jetson_release()),
+        *(check_engines(bundle, driver) if bundle is not None else []),
         check_group("training", ("torch", "torchvision", "timm", "tomli-w", "rich"), "train"),
         *check_torch(),
         check_group("export", ("torch", "torchvision", "timm", "onnx"), "export"),

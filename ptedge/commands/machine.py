@@ -18,6 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ptedge.commands.gpu import MISMATCH, Driver, in_container
+
 # An ONNX model of one Identity node, float x [1] -> y [1], opset 13: opening it tells what really runs on this machine.
 PROBE_MODEL = (
     b'\x08\x08\x12\x00:7\n\x10\n\x01x\x12\x01y"\x08Identity\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01'
@@ -110,28 +112,56 @@ def check_jetson(root: Path = Path("/")) -> Check | None:
     Args:
         root: of the file system.
     """
-    release = _first_line(root / "etc/nv_tegra_release")
-    model = _first_line(root / "proc/device-tree/model")
+    release, model = jetson_release(root), _first_line(root / "proc/device-tree/model")
     if not release and "Jetson" not in model:
         return None
-    return Check("Jetson", "info", ", ".join(filter(None, [model, release.lstrip("# ")])))
+    return Check("Jetson", "info", ", ".join(filter(None, [model, release])))
 
 
-def check_gpu(on_jetson: bool, devices: Path = Path("/dev")) -> Check:
-    """Whether an NVIDIA GPU answers.
+def jetson_release(root: Path = Path("/")) -> str:
+    """Release of Jetson Linux, for example ``R36 (release), REVISION: 4.0``; empty on other machines.
 
     Args:
-        on_jetson: this is a Jetson.
-        devices: folder of device files.
+        root: of the file system.
     """
-    count = _cuda_devices()
-    if count:
-        return Check("GPU", "ok", _nvidia_smi() or f"{count} CUDA device{'s' if count > 1 else ''}")
-    if any(devices.glob("nvidia[0-9]*")) or any(devices.glob("nvhost-gpu")):
-        detail = (
-            "there is an NVIDIA GPU, but its CUDA driver does not answer (in a container: start it with --gpus all)"
-        )
+    return _first_line(root / "etc/nv_tegra_release").lstrip("# ")
+
+
+def check_gpu(driver: Driver, on_jetson: bool, root: Path = Path("/")) -> Check:
+    """Whether an NVIDIA GPU answers, and the next step if one should.
+
+    Args:
+        driver: what the CUDA driver says.
+        on_jetson: this is a Jetson.
+        root: of the file system.
+    """
+    if driver.gpus:
+        names = "; ".join(f"{gpu.name} (compute capability {gpu.compute_capability})" for gpu in driver.gpus)
+        return Check("GPU", "ok", _nvidia_smi() or names)
+    return _silent_gpu(driver, on_jetson, root)
+
+
+def _silent_gpu(driver: Driver, on_jetson: bool, root: Path) -> Check:
+    """Why no GPU answers."""
+    container = in_container(root)
+    devices = any(root.glob("dev/nvidia[0-9]*")) or any(root.glob("dev/nvhost-gpu"))
+    flag = "--runtime nvidia" if on_jetson else "--gpus all"
+    again = f"docker run {flag} ... (the host needs the package nvidia-container-toolkit)"
+    if driver.error in MISMATCH:
+        detail = f"the CUDA library and the kernel's NVIDIA driver are of different versions (error {driver.error})"
+        if container:
+            return Check("GPU", "problem", f"{detail}: the image brings a CUDA library of its own", again)
+        return Check("GPU", "problem", detail, "sudo reboot")
+    if container and (devices or on_jetson):
+        return Check("GPU", "problem", "there is a GPU, but the container was started without its driver", again)
+    if devices or on_jetson:
+        detail = "there is an NVIDIA GPU, but its CUDA driver does not answer"
+        if driver.error:
+            detail += f" (error {driver.error})"
         return Check("GPU", "problem", detail, "sudo apt-get install nvidia-l4t-cuda" if on_jetson else DRIVER)
+    if container:
+        detail = f"no NVIDIA GPU in this container; models run on the CPU. If the host has one: docker run {flag} ..."
+        return Check("GPU", "info", detail)
     return Check("GPU", "info", "no NVIDIA GPU; models run on the CPU")
 
 
@@ -206,14 +236,6 @@ def check_onnxruntime(on_jetson: bool) -> Check:
     else:
         fix = 'pip uninstall -y onnxruntime && pip install "onnxruntime-gpu[cuda,cudnn]"'
     return Check(name, "problem", detail, fix)
-
-
-def check_tensorrt() -> Check:
-    """Whether TensorRT is installed; this version of ptedge does not use it."""
-    version = version_of("tensorrt")
-    if version:
-        return Check("TensorRT", "info", f"{version}; models run through ONNX Runtime all the same")
-    return Check("TensorRT", "info", "not installed and not needed: models run through ONNX Runtime")
 
 
 def check_torch() -> list[Check]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ptedge.commands import machine
+from ptedge.commands.gpu import Driver, Gpu
 
 Versions = Callable[[dict[str, str]], None]
 
@@ -83,17 +84,38 @@ def test_check_jetson__release_and_model(tmp_path: Path) -> None:
     assert got.detail == "NVIDIA Jetson Orin Nano, R36 (release), REVISION: 4.0"
 
 
-def test_check_gpu__three_cases(
-    tmp_path: Path, devices: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+ORIN = Driver((12, 6), (Gpu("Orin", "8.7"),))
+
+
+def test_check_gpu__answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_nvidia_smi", lambda: "")
-    devices(0)
-    assert machine.check_gpu(False, tmp_path).status == "info"
-    (tmp_path / "nvidia0").touch()
-    silent = machine.check_gpu(False, tmp_path)
-    assert (silent.status, bool(silent.fix)) == ("problem", True)
-    devices(2)
-    assert machine.check_gpu(False, tmp_path).detail == "2 CUDA devices"
+    got = machine.check_gpu(ORIN, on_jetson=True)
+    assert (got.status, got.detail) == ("ok", "Orin (compute capability 8.7)")
+
+
+@pytest.mark.parametrize(
+    ("driver", "files", "on_jetson", "status", "fix"),
+    [
+        (Driver(), [], False, "info", ""),
+        (Driver(), ["dev/nvidia0"], False, "problem", "sudo ubuntu-drivers install"),
+        (Driver((12, 6), error=999), ["dev/nvidia0"], False, "problem", "sudo ubuntu-drivers install"),
+        (Driver((12, 6), error=803), ["dev/nvidia0"], False, "problem", "sudo reboot"),
+        (Driver((12, 6), error=804), [".dockerenv", "dev/nvidia0"], False, "problem", "docker run --gpus all"),
+        (Driver(), [".dockerenv"], False, "info", ""),
+        (Driver(), [".dockerenv", "dev/nvidia0"], False, "problem", "docker run --gpus all"),
+        (Driver(), ["run/.containerenv"], True, "problem", "docker run --runtime nvidia"),
+        (Driver(), ["dev/nvhost-gpu"], True, "problem", "sudo apt-get install nvidia-l4t-cuda"),
+    ],
+)
+def test_check_gpu__silent(
+    tmp_path: Path, driver: Driver, files: list[str], on_jetson: bool, status: str, fix: str
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    got = machine.check_gpu(driver, on_jetson, tmp_path)
+    assert (got.status, got.fix[: len(fix)]) == (status, fix)
+    assert bool(got.fix) == bool(fix)
 
 
 def test_check_machine__says_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,13 +181,6 @@ def test_check_onnxruntime__gpu_that_it_does_not_use(
     devices(1)
     got = machine.check_onnxruntime(on_jetson)
     assert (got.status, got.fix) == ("problem", fix)
-
-
-def test_check_tensorrt__absent_and_there(installed: Versions) -> None:
-    installed({})
-    assert "not installed" in machine.check_tensorrt().detail
-    installed({"tensorrt": "10.3"})
-    assert machine.check_tensorrt().detail.startswith("10.3")
 
 
 def test_check_torch__cpu_build_beside_a_gpu(
