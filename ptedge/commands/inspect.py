@@ -53,7 +53,10 @@ def describe(path: Path) -> dict[str, Any]:
     if path.suffix == ".onnx":
         return {**head, **_describe_onnx(path)}
     if path.suffix in {".engine", ".plan"}:
-        return {**head, **_describe_engine(path)}
+        from ptedge.commands.inspect_engine import describe_engine
+
+        about = describe_engine(path)
+        return {**head, **about, **({"bundle": _manifest(about["bundle"])} if "bundle" in about else {})}
     if path.suffix in {".pt", ".pth"}:
         raise ArtifactError(
             f"{path} is no whole checkpoint: it is truncated, or in the form torch wrote before version 1.6"
@@ -132,10 +135,11 @@ def _describe_checkpoint(path: Path) -> dict[str, Any]:
 
 def _describe_bundle(path: Path) -> dict[str, Any]:
     from ptedge.bundle import open_bundle
+    from ptedge.commands.inspect_engine import describe_engines
 
     bundle = open_bundle(path)
-    engines = sorted(file.name for file in path.glob("*.engine"))
-    return {"kind": "bundle", **_manifest(bundle.manifest.to_json()), "engines": engines}
+    engines = describe_engines(path, bundle.manifest.engines, bundle.model_hash)
+    return {"kind": "bundle", **_manifest(bundle.manifest.to_json()), "engines_here": engines}
 
 
 def _describe_onnx(path: Path) -> dict[str, Any]:
@@ -151,18 +155,6 @@ def _describe_onnx(path: Path) -> dict[str, Any]:
         return {"kind": "ONNX file, not written by ptedge", "sha256": sha256_file(path), "metadata": metadata}
     bundle = open_bundle(path)
     return {"kind": "ONNX file of a bundle", "sha256": bundle.model_hash, **_manifest(bundle.manifest.to_json())}
-
-
-def _describe_engine(path: Path) -> dict[str, Any]:
-    from ptedge.files import sha256_file
-
-    about: dict[str, Any] = {"kind": "TensorRT engine", "sha256": sha256_file(path)}
-    words = path.stem.split(".", 1)[-1].rsplit("-", 2)  # model.<gpu>-<trt>-<precision>.engine
-    if len(words) == 3:
-        about |= dict(zip(("gpu", "tensorrt", "precision"), words, strict=True))
-    if (path.parent / "manifest.json").is_file():
-        about["bundle"] = _describe_bundle(path.parent)
-    return about
 
 
 def _describe_run(path: Path) -> dict[str, Any]:

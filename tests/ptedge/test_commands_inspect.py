@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import subprocess
@@ -13,7 +14,9 @@ from click.testing import CliRunner, Result
 
 from ptedge.bundle import Manifest, add_metadata, write_bundle
 from ptedge.cli import cli
+from ptedge.commands.gpu import Driver, Gpu
 from ptedge.commands.inspect import describe, format_text
+from ptedge.engine_file import EngineRecord, add_record
 from ptedge.errors import ArtifactError, InputError
 from ptedge.lineage import Lineage
 
@@ -85,13 +88,48 @@ def test_describe__bundle_and_its_files(tmp_path: Path) -> None:
     got = describe(folder)
     assert (got["kind"], got["class_names"], got["input_size"]) == ("bundle", ["car"], [64, 96])
     assert got["lineage"]["kind"] == "source_free"
-    assert got["engines"] == ["model.orin-10.3-fp16.engine"]
+    assert "not in the manifest" in got["engines_here"]["model.orin-10.3-fp16.engine"]
     model = describe(folder / "model.onnx")
     assert (model["kind"], model["class_names"]) == ("ONNX file of a bundle", ["car"])
     assert model["sha256"] == got["files"]["model.onnx"]
-    engine = describe(folder / "model.orin-10.3-fp16.engine")
-    assert (engine["gpu"], engine["tensorrt"], engine["precision"]) == ("orin", "10.3", "fp16")
-    assert engine["bundle"]["class_names"] == ["car"]
+
+
+def test_describe__engine_with_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = bundle_in(tmp_path / "bundle")
+    path = folder / "model.orin-10.3.0-fp16.engine"
+    path.write_bytes(b"ftrt" + bytes(20) + bytes([10, 3, 0, 26]) + bytes(100))
+    model_hash = describe(folder / "model.onnx")["sha256"]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    record = EngineRecord(path.name, digest, model_hash, "fp16", "10.3.0", "12.6", "Orin", "8.7", ("tf32",))
+    add_record(folder / "manifest.json", record)
+    got = describe(path)
+    assert (got["kind"], got["gpu"], got["compute_capability"], got["flags"]) == (
+        "TensorRT engine",
+        "Orin",
+        "8.7",
+        ["tf32"],
+    )
+    assert got["tensorrt_in_header"] == "10.3.0.26"
+    assert got["bundle"]["lineage"]["checkpoint"] == "cd" * 32
+    assert "for TensorRT 10.3.0 on Orin); see ptedge doctor" in got["here"]
+    assert f"ptedge build {folder}" in got["here"]
+    monkeypatch.setattr("ptedge.commands.gpu.ask_driver", lambda: Driver((12, 6), (Gpu("Orin", "8.7"),)))
+    monkeypatch.setattr("ptedge.commands.tensorrt_checks.tensorrt_version", lambda: "10.3.0")
+    assert describe(path)["here"] == "runs on this machine"
+    assert describe(folder)["engines_here"] == {path.name: "runs on this machine"}
+    path.write_bytes(b"another")
+    got = describe(path)
+    assert "not the one that was built" in got["here"]
+    assert "tensorrt_in_header" not in got
+    path.unlink()
+    assert "the file is missing" in describe(folder)["engines_here"][path.name]
+
+
+def test_describe__engine_alone(tmp_path: Path) -> None:
+    (tmp_path / "some.plan").write_bytes(b"ftrt")
+    got = describe(tmp_path / "some.plan")
+    assert "lies in no bundle" in got["here"]
+    assert "tensorrt_in_header" not in got
 
 
 def test_describe__changed_bundle_is_reported(tmp_path: Path) -> None:
