@@ -19,7 +19,7 @@ from .scenes import make_scenes
 
 FEWEST_FRAMES = 8  # fewer say little of the range that activations take
 FRAMES = 64  # more change the ranges little
-METHOD = "percentile"
+METHOD = "minmax"
 
 
 def convert(
