@@ -61,7 +61,7 @@ class LiveStream:
         """
         self.fps: float | None = None
         self._name, self._options, self._status, self._accept = mask_credentials(address), options, status, accept
-        self._log = SourceLog(status, options.on_event)
+        self._log = SourceLog(self._name, status, options.on_event)
         self._connector = connector or (lambda: connect(address, options))
         self._changed = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
@@ -227,7 +227,10 @@ class LiveStream:
         self._connection, self.fps = connection, connection.fps
         self._status.state, self._alive = "running", time.monotonic()
         self._status.reconnects += self._connected
-        self._log.tell("reconnected" if self._connected else "connected", f"{self._name} is connected")
+        if self._connected:
+            self._log.tell("reconnected", "connected again")
+        else:
+            self._log.tell("connected", "connected")
         self._connected = self._fruitless = True
         self._changed.notify_all()
 
@@ -269,7 +272,7 @@ class LiveStream:
         else:
             status.stalls += fault.kind == "stalled"
             self._failed += self._fruitless
-            self._log.tell(fault.kind, f"{self._name}: {text}")
+            self._log.tell(fault.kind, text)
             if self._lost_at is None:
                 self._lost_at = status.arrived or time.monotonic()
         status.error = mask_credentials(text)
@@ -288,7 +291,7 @@ class LiveStream:
             self._status.error = mask_credentials(str(error))
         self._fatal = error
         self._status.state = "ended"
-        self._log.tell("ended", str(error) if error is not None else f"{self._name} is closed")
+        self._log.tell("ended", str(error).removeprefix(f"{self._name}: ") if error is not None else "closed")
         if self._connection is not None:
             self._connection.interrupt()
         self._changed.notify_all()

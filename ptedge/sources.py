@@ -161,14 +161,15 @@ class LiveOptions:
 class SourceLog:
     """Writes what happens to a source into its status, and tells who listens."""
 
-    def __init__(self, status: SourceStatus, on_event: Callable[[SourceEvent], None] | None) -> None:
+    def __init__(self, name: str, status: SourceStatus, on_event: Callable[[SourceEvent], None] | None) -> None:
         """Begin.
 
         Args:
+            name: of the source; every text begins with it.
             status: gets counters and events.
             on_event: called with each event.
         """
-        self._status, self._on_event = status, on_event
+        self._name, self._status, self._on_event = name, status, on_event
         self._told_of_corrupt = -math.inf
 
     def tell(self, kind: EventKind, text: str) -> None:
@@ -176,9 +177,9 @@ class SourceLog:
 
         Args:
             kind: of event.
-            text: one sentence; credentials in it are masked here.
+            text: what; credentials in it are masked here.
         """
-        event = SourceEvent(kind, mask_credentials(text), time.time())
+        event = SourceEvent(kind, mask_credentials(f"{self._name}: {text}"), time.time())
         self._status.events.append(event)
         if self._on_event is not None:
             self._on_event(event)
