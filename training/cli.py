@@ -83,8 +83,9 @@ def adapt(
 ) -> None:
     """Adapt a detector to unlabelled frames by Probabilistic Teacher.
 
-    CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free. RUN gets model.pt (the teacher),
-    last.pt, config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
+    CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free. RUN gets model.pt (the teacher
+    to deploy, chosen without labels), last_model.pt (the last one), checkpoints/ (earlier ones), last.pt (to resume),
+    config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
 
     \b
     Examples:
@@ -139,6 +140,13 @@ def _load(
 def _finish(out: Path, result: LoopResult) -> None:
     from .distributed import wait_for_all
 
+    watched = result.supervision
+    if watched.get("stopped_by_guard"):
+        click.echo(f"a guard stopped the run after {len(watched['guards'])} trips, see summary.json", err=True)
+    if watched and watched["chosen"]["step"] != watched["last"]["step"]:
+        chosen = watched["chosen"]
+        which = f"the model of step {chosen['step']}" if chosen["step"] else "the model that the run began with"
+        click.echo(f"model.pt is {which}: by its signals the last one ({out / 'last_model.pt'}) is worse", err=True)
     done = "interrupted" if result.interrupted else "done"
     click.echo(f"{done} after {result.step} steps: {out / 'model.pt'}", err=True)
     if result.interrupted:

@@ -41,7 +41,7 @@ def test_adapt__writes_a_run(
     assert target <= terms and ({"rpn_cls", "roi_box"} <= terms) == (not source_free)
     assert {"pseudo_boxes", "class_entropy", "box_variance", "anchors", "monitor"} <= set(last)
     assert last["pseudo_boxes"] > 0
-    lineage = load_checkpoint(run / "model.pt").lineage
+    lineage = load_checkpoint(run / "last_model.pt").lineage
     assert (lineage.kind, lineage.role) == ("source_free" if source_free else "adapted", "teacher")
     assert lineage.parents == (sha256_file(pretrained),) and lineage.step == 2
     report = summary(run)
