@@ -8,6 +8,7 @@ first pass without gradients counts; what it costs is a forward pass a part.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -82,8 +83,13 @@ class Updater:
         self.module: nn.Module = _Losses(losses_of, [student, *others])
         if distributed.size() > 1:
             synchronise_batch_norms(student)
+            # buffers are the same everywhere already; PyTorch 2.14 has another name for leaving them alone
+            names = inspect.signature(DistributedDataParallel.__init__).parameters
+            buffers: dict[str, Any] = {
+                "forward_sync_buffers" if "forward_sync_buffers" in names else "broadcast_buffers": False
+            }
             # some weights have no part in some losses: anchors while pretraining, box heads in an ablation
-            self.module = DistributedDataParallel(self.module, find_unused_parameters=True, broadcast_buffers=False)
+            self.module = DistributedDataParallel(self.module, find_unused_parameters=True, **buffers)
 
     def state(self) -> dict[str, Any]:
         """What a resumed run needs beside weights and momenta."""
