@@ -8,7 +8,7 @@ from typing import Any
 
 from ptedge.config import require
 
-from .guard import GuardConfig, readings
+from .guard import GOOD, GuardConfig, readings
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Candidate:
     Attributes:
         step: steps done.
         score: see :func:`score_of`.
-        within: all limits of the guards hold.
+        sound: no limit of the guards is more than three quarters used up.
         signals: what was measured.
     """
 
     step: int
     score: float
-    within: bool
+    sound: bool
     signals: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
         """For summary.json and last.pt."""
-        return {"step": self.step, "score": self.score, "within": self.within, "signals": self.signals}
+        return {"step": self.step, "score": self.score, "sound": self.sound, "signals": self.signals}
 
 
 def score_of(signals: Mapping[str, Any]) -> float:
@@ -64,8 +64,8 @@ def score_of(signals: Mapping[str, Any]) -> float:
 
     A detector that recognises objects finds them again in other colours and at another size; one that guesses does not.
     Confidence would be the wrong measure: it is what a collapse drives up. A detector can also be consistently wrong
-    (no boxes at all, or one box everywhere), which is why only candidates within the guards' limits (boxes, objects,
-    agreement with the start) are compared by it, and why finding nothing scores 0.
+    (no boxes at all, or one box everywhere), which is why only candidates well within the guards' limits (boxes,
+    objects, agreement with the start) are compared by it, and why finding nothing scores 0.
     """
     return float(signals["consistency"]) if signals["boxes"] > 0 else 0.0
 
@@ -80,29 +80,25 @@ def make_candidate(step: int, signals: Mapping[str, Any], start: Mapping[str, An
         limits: those of the guards, which hold here even when guards are off.
     """
     found = readings(signals, start, limits)
-    within = step == 0 or all(reading.strain <= 1.0 for reading in found)
-    return Candidate(step, round(score_of(signals), 6), within, dict(signals))
+    sound = step == 0 or all(reading.strain <= GOOD for reading in found)
+    return Candidate(step, round(score_of(signals), 6), sound, dict(signals))
 
 
 def choose(candidates: Sequence[Candidate], tolerance: float) -> Candidate:
-    """The latest candidate that has not got worse.
-
-    It is within the limits, its score is not below the start's, and no more than ``tolerance`` below the best of such
-    candidates. Scores are of the same few frames and views, so they can be compared closely with the start's; later
-    teachers have learnt more, so a small lead of an earlier one does not count.
+    """The latest sound candidate whose score is no more than ``tolerance`` below the best of the sound ones.
 
     Args:
-        candidates: in the order of steps; the start, step 0, comes first and is what is left when all others are out.
-        tolerance: in [0, 1].
+        candidates: in the order of steps; the start, step 0, comes first and is always sound.
+        tolerance: in [0, 1]. Scores of a few frames are noisy, and later teachers have learnt more, so a small lead of
+            an earlier one does not count.
     """
-    start = candidates[0]
-    sound = [candidate for candidate in candidates if candidate.within and candidate.score >= start.score]
+    sound = [candidate for candidate in candidates if candidate.sound]
     best = max(candidate.score for candidate in sound)
     return [candidate for candidate in sound if candidate.score >= best - tolerance][-1]
 
 
 def thin(candidates: Sequence[Candidate], keep: int) -> list[Candidate]:
-    """At most ``keep`` candidates beside the start: those beyond the limits go first, then the lowest scores.
+    """At most ``keep`` candidates beside the start: those that are not sound go first, then the lowest scores.
 
     Args:
         candidates: in the order of steps. Of equal ones the earlier goes.
@@ -110,5 +106,5 @@ def thin(candidates: Sequence[Candidate], keep: int) -> list[Candidate]:
     """
     start, others = list(candidates[:1]), list(candidates[1:])
     while len(others) > keep:
-        others.remove(min(others, key=lambda c: (c.within, c.score, c.step)))
+        others.remove(min(others, key=lambda c: (c.sound, c.score, c.step)))
     return start + others

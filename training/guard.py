@@ -10,7 +10,7 @@ from typing import Any
 
 from ptedge.config import require, require_one_of
 
-GOOD = 0.5  # a state is worth going back to when no limit is more than half used up
+GOOD = 0.75  # a state is worth going back to, and a teacher worth deploying, when no limit is used up further than this
 HISTORY = 64  # gradient norms that a new one is compared with
 ENOUGH = 16  # of them, before it is
 
@@ -46,7 +46,7 @@ class GuardConfig:
     max_boxes_ratio: float = 3.0
     min_objects_ratio: float = 0.25
     max_objects_ratio: float = 3.0
-    min_source_agreement: float = 0.2
+    min_source_agreement: float = 0.15
     min_student_agreement: float = 0.1
     min_consistency_ratio: float = 0.5
     min_entropy_ratio: float = 0.25

@@ -134,7 +134,7 @@ class Supervisor:
         if good:
             self.guard.good_step = step
             self.good = self._snapshot()
-        if self.choice.enabled and step % self.candidate_every == 0 and candidate.within:
+        if self.choice.enabled and step % self.candidate_every == 0 and candidate.sound:
             self.folder.save_candidate(step, self.checkpoint(step))
             self.candidates = thin([*self.candidates, candidate], self.choice.keep)
             self.folder.keep_candidates([c.step for c in self.candidates])

@@ -24,7 +24,7 @@ HEALTHY: dict[str, Any] = {
     "consistency": 0.4,
 }
 FINE, BAD = Reading("min_source_agreement", 0.9, 0.2), Reading("min_source_agreement", 0.1, 0.2)
-USED_UP = Reading("min_source_agreement", 0.5, 0.2)  # within, but more than half the way
+USED_UP = Reading("min_source_agreement", 0.3, 0.2)  # within, but nearly not
 
 
 def config(**changes: Any) -> GuardConfig:
