@@ -81,22 +81,22 @@ def watched(url: str, options: LiveOptions) -> Iterator[Watch]:
 def row(name: str, watch: Watch, what: str, recovery: list[float]) -> str:
     """A line of the table."""
     status = watch.source.status
-    lost = round(status.outage * FPS)
+    lost = round(status.outage * FPS) + status.corrupt
     counted = [
-        f"{count} {word}"
+        f"{count} {word}" + ("s" if count > 1 and word != "corrupt" else "")
         for count, word in (
-            (status.reconnects, "reconnected"),
-            (status.stalls, "stalls"),
-            (status.resizes, "size changes"),
+            (status.reconnects, "reconnection"),
+            (status.stalls, "stall"),
+            (status.resizes, "size change"),
             (status.corrupt, "corrupt"),
         )
         if count
     ]
-    seconds = "-"
+    seconds = ""
     if recovery:
         seconds = f"{statistics.median(recovery):.2f} s"
         seconds += f" (worst of {len(recovery)}: {max(recovery):.2f} s)" if len(recovery) > 1 else ""
-    line = f"| {name} | {what} | {', '.join(counted) or 'nothing to count'} | {lost or '0'} | {seconds} |"
+    line = f"| {name} | {what} | {', '.join(counted)} | {lost} | {seconds} |"
     print(line, file=sys.stderr, flush=True)
     assert not watch.error, watch.error
     return line
@@ -173,7 +173,9 @@ def rtsp_faults(options: LiveOptions) -> Iterator[str]:
             proxy.damage = 0.0
             share = (len(watch.arrived) - before) / (5 * FPS)
             recovery = [watch.next_frame()]
-            what = f"{min(share, 1):.0%} of the frames came; FFmpeg hides damage and does not tell which frames have it"
+            what = (
+                f"{min(share, 1):.0%} of the frames came, then a stall, noticed; FFmpeg does not tell what is damaged"
+            )
             yield row("RTSP: a byte changed in 30 % of the packets for 5 s", watch, what, recovery)
         with watched(f"rtsp://127.0.0.1:{proxy.port}/stream", options) as watch:
             recovery = []
@@ -190,7 +192,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="Write the table into a file as well.")
     arguments = parser.parse_args()
     options = LiveOptions()
-    table = ["| fault | what happened | counted | frames lost | until the next frame |", "|---|---|---|---|---|"]
+    table = ["| fault | what happened | counted | frames lost | back to first frame |", "|---|---|---|---|---|"]
     table += mjpeg_faults(options)
     absent = rtsp_absent()
     table += [] if absent else rtsp_faults(options)
