@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -193,5 +194,10 @@ def _reason(error: Exception) -> str:
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return "no answer in time"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not trusted ({cause.verify_message}). If it is the camera's own, save it as a file "
+            "and name that in the environment variable SSL_CERT_FILE"
+        )
     text = (cause.strerror or str(cause)) if isinstance(cause, OSError) else str(cause)
     return mask_credentials(text or type(cause).__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -145,6 +146,21 @@ def test_login(digest: bool, capfd: pytest.CaptureFixture[str]) -> None:
             open_frames(camera.url.replace("//", "//user:wrong-cret@"), live=QUICK)
     shown += str(error.value) + "".join(capfd.readouterr())
     assert "cret" not in shown and "us%20er" not in shown and "***" in shown
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_https__a_camera_with_a_certificate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "camera.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=camera "
+    command += f"-addext subjectAltName=IP:127.0.0.1 -keyout {file} -out {tmp_path / 'certificate.pem'}"
+    subprocess.run(command.split(), check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "certificate.pem").read_text())
+    with MjpegServer(certificate=file) as camera:
+        with pytest.raises(InputError, match=r"certificate is not trusted .*SSL_CERT_FILE"):
+            open_frames(camera.url, live=QUICK)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+        with open_frames(camera.url, limit=3, live=QUICK) as source:
+            assert len(list(source)) == 3
 
 
 def test_pictures_one_at_a_time() -> None:

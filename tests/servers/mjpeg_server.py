@@ -7,8 +7,10 @@ import contextlib
 import hashlib
 import http.server
 import socket
+import ssl
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -49,6 +51,7 @@ class MjpegServer:
         announced: boundary as the header names it.
         login: (user, password) to ask for; with ``digest`` hashed.
         frames: end the stream after so many in a connection; ``None`` for never.
+        certificate: PEM file with certificate and key, for ``https://``; ``None`` for ``http://``.
     """
 
     def __init__(self, port: int = 0, **settings: Any) -> None:
@@ -61,6 +64,7 @@ class MjpegServer:
         self.login: tuple[str, str] | None = None
         self.digest = False
         self.frames: int | None = None
+        self.certificate: Path | None = None
         for name, value in settings.items():
             assert hasattr(self, name), name
             setattr(self, name, value)
@@ -71,7 +75,7 @@ class MjpegServer:
     @property
     def url(self) -> str:
         """Address of the stream."""
-        return f"http://127.0.0.1:{self.port}/stream"
+        return f"http{'s' if self.certificate else ''}://127.0.0.1:{self.port}/stream"
 
     def __enter__(self) -> MjpegServer:
         self.start()
@@ -106,6 +110,10 @@ class MjpegServer:
 
         self._server = Server(("127.0.0.1", self.port), Handler)
         self.port = self._server.server_address[1]
+        if self.certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._running = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
