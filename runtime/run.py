@@ -11,6 +11,7 @@ from typing import Any
 import cv2
 
 from ptedge.address import is_live
+from ptedge.errors import PtedgeError
 from ptedge.files import make_output_folder
 from ptedge.frames import Flip, FrameSource, open_frames
 from ptedge.runner import BundlePredictor
@@ -131,7 +132,12 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
             server = LiveServer(*where, options.serve_token, status, view, [about.name for about in sources])
             opened.callback(server.close)
             log(f"live view at {server.address}" + ("?token=TOKEN" if options.serve_token else ""))
-        pipeline.run()
+        try:
+            pipeline.run()
+        except PtedgeError:
+            lost = stats.ages.count - stats.frames
+            log(f"ended early: {stats.frames} frames written, {lost} detected but not written")
+            raise
     report = make_report(stats, predictor, sinks, collector, push, stop)
     tell(report, realtime)
     failed = options.strict and any(about.error for about in sources)

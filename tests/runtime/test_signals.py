@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 from ptedge.runtime.signals import Stop, stop_on_signals
 
@@ -35,6 +36,24 @@ with stop_on_signals() as stop:
             assert process.stdout.readline().strip() == word
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == -signal.SIGINT
+
+
+def test_stop_on_signals__second_signal_ends_a_process_that_hangs() -> None:
+    """The main thread sits in a long call of a library, as in a driver; no Python handler can run."""
+    code = """
+import hashlib
+from ptedge.runtime.signals import stop_on_signals
+with stop_on_signals():
+    print("ready", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"x", b"y", 1_000_000_000)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "ready"
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 143
 
 
 def test_stop_on_signals__on_another_thread_installs_nothing() -> None:
