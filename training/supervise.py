@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ptedge.checkpoint import Checkpoint
 
+from . import distributed
 from .choose import Candidate, ChoiceConfig, choose, make_candidate, thin
 from .config import OptimConfig
 from .guard import Guard, GuardConfig, Trip, readings
@@ -120,8 +121,9 @@ class Supervisor:
         Returns:
             Signals (empty between readings), and what followed from a crossed limit.
         """
-        self.hungry = self.hungry + 1 if pseudo_boxes == 0 else 0
-        self.hungry_steps += pseudo_boxes == 0
+        fed = pseudo_boxes is None or distributed.any_of(pseudo_boxes > 0)  # the same answer in every process
+        self.hungry = 0 if fed else self.hungry + 1
+        self.hungry_steps += not fed
         trip = self._follow(self.guard.gradient(step, grad_norm))
         if trip is not None or step % self.every:
             return {}, trip
