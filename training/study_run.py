@@ -53,7 +53,8 @@ def state_of_job(job: Job) -> str:
             f"{job.folder} holds {job.name} with other settings than the study's now (its own, or those of a row it "
             f"starts from). Choose another --out, or remove that folder and the files of its name beside it"
         )
-    if _read(job.result) is not None:
+    result = _read(job.result)
+    if result is not None and ("best" in result or not job.row.best):
         return "finished"
     return "continue" if (job.folder / "last.pt").exists() else "new"
 

@@ -89,6 +89,13 @@ def test_run_study__what_is_finished_is_kept(tmp_path: Path) -> None:
     assert again.order == [] and len(outcome.lines) == 6
 
 
+def test_state_of_job__best_asked_for_later_is_still_to_do(tmp_path: Path) -> None:
+    go(tmp_path, Fake())
+    asked = Study(**{**STUDY.__dict__, "row": (Row("adapted", "adapt", start="source", best=True), *ROWS[1:])})
+    states = [state_of_job(job) for job in list_jobs(asked, tmp_path, check_data=False)]
+    assert states.count("finished") == 4  # training and oracle of both seeds
+
+
 def test_run_study__a_failure_leaves_the_others_alone(tmp_path: Path) -> None:
     fake = Fake(failing=("source, seed 1",))
     outcome, said = go(tmp_path, fake)
