@@ -15,7 +15,7 @@ import pytest
 from fake_tensorrt import FakeDriver, fake_tensorrt
 from tiny_model import tiny_bundle
 
-from ptedge import trt_runner
+from ptedge import trt_slot
 from ptedge.backends import open_runner
 from ptedge.bundle import Bundle, open_bundle
 from ptedge.engine_file import EngineRecord, add_record
@@ -69,7 +69,7 @@ def device(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> FakeDriver:
     monkeypatch.setitem(sys.modules, "pycuda", package)
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, tensors, _answer))
-    monkeypatch.setattr(trt_runner, "CudaGraph", _no_graph)
+    monkeypatch.setattr(trt_slot, "CudaGraph", _no_graph)
     return driver
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fake_tensorrt import FakeDriver, fake_tensorrt
 
-from ptedge import trt_runner
+from ptedge import trt_runner, trt_slot
 from ptedge.cuda import CudaDevice, CudaGraph
 from ptedge.errors import ArtifactError, BackendError, MissingExtraError
 from ptedge.trt_runner import TensorRTRunner
@@ -53,7 +53,7 @@ def _install(monkeypatch: pytest.MonkeyPatch, driver: FakeDriver) -> FakeDriver:
     monkeypatch.setitem(sys.modules, "pycuda", package)
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, TENSORS, _work))
-    monkeypatch.setattr(trt_runner, "CudaGraph", RecordedWork)
+    monkeypatch.setattr(trt_slot, "CudaGraph", RecordedWork)
     return driver
 
 
@@ -180,7 +180,7 @@ def test_graph__reported_with_the_reason_where_none_can_be_recorded(
         assert runner.graph == "CUDA graph"
     with TensorRTRunner(b"engine", "e", cuda_graph=False) as runner:
         assert runner.graph == "enqueue (switched off)"
-    monkeypatch.setattr(trt_runner, "CudaGraph", refuse)
+    monkeypatch.setattr(trt_slot, "CudaGraph", refuse)
     with TensorRTRunner(b"engine", "e", slots=2) as runner:
         assert runner.graph.startswith("enqueue (cuStreamEndCapture failed")
         _check(runner.infer({"images": _image(8)}), _image(8))
