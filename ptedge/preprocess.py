@@ -60,7 +60,8 @@ class Letterbox:
         # area averaging when shrinking: bilinear sampling would skip pixels and alias
         method = cv2.INTER_AREA if self.scale < 1 else cv2.INTER_LINEAR
         out = np.empty((self.input_height, self.input_width, 3), np.uint8)
-        out[:] = np.round(PIXEL_MEAN).astype(np.uint8)
+        # only what the image leaves free: filling three bytes at a time takes a millisecond for a whole input
+        out[height:] = out[:height, width:] = np.round(PIXEL_MEAN).astype(np.uint8)
         out[:height, :width] = cv2.resize(image, (width, height), interpolation=method)
         return out
 
