@@ -65,7 +65,7 @@ def score_of(signals: Mapping[str, Any]) -> float:
     A detector that recognises objects finds them again in other colours and at another size; one that guesses does not.
     Confidence would be the wrong measure: it is what a collapse drives up. A detector can also be consistently wrong
     (no boxes at all, or one box everywhere), which is why only candidates well within the guards' limits (boxes,
-    objects, agreement with the start) are compared by it, and why finding nothing scores 0.
+    objects, what the start saw) are compared by it, and why finding nothing scores 0.
     """
     return float(signals["consistency"]) if signals["boxes"] > 0 else 0.0
 

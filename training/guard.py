@@ -29,7 +29,7 @@ class GuardConfig:
         max_boxes_ratio: pseudo boxes an image, against the start.
         min_objects_ratio: sum of scores an image, against the start.
         max_objects_ratio: sum of scores an image, against the start.
-        min_source_agreement: agreement of the teacher with the model it started from.
+        min_source_coverage: share of what the start found that the teacher finds still.
         min_student_agreement: agreement of teacher and student.
         min_consistency_ratio: agreement of the teacher's answers to weak and strong views, against the start.
         min_entropy_ratio: class entropy, against the start: over-confidence.
@@ -43,12 +43,12 @@ class GuardConfig:
     patience: int = 1
     max_rollbacks: int = 3
     lr_factor: float = 0.2
-    max_boxes_ratio: float = 3.0
+    max_boxes_ratio: float = 4.0
     min_objects_ratio: float = 0.25
-    max_objects_ratio: float = 3.0
-    min_source_agreement: float = 0.15
+    max_objects_ratio: float = 4.0
+    min_source_coverage: float = 0.2
     min_student_agreement: float = 0.1
-    min_consistency_ratio: float = 0.5
+    min_consistency_ratio: float = 0.8
     min_entropy_ratio: float = 0.25
     min_sigma_ratio: float = 0.25
     max_histogram_distance: float = 0.5
@@ -61,7 +61,7 @@ class GuardConfig:
         require("guard.lr_factor", self.lr_factor, 0, 1, open_low=True)
         for name in ("max_boxes_ratio", "max_objects_ratio", "max_gradient_ratio"):
             require(f"guard.{name}", getattr(self, name), 1, open_low=True)
-        for name in ("source_agreement", "student_agreement", "consistency_ratio", "objects_ratio"):
+        for name in ("source_coverage", "student_agreement", "consistency_ratio", "objects_ratio"):
             require(f"guard.min_{name}", getattr(self, f"min_{name}"), 0, 0.99)
         for name in ("entropy_ratio", "sigma_ratio"):
             require(f"guard.min_{name}", getattr(self, f"min_{name}"), 0, 0.99)
@@ -104,7 +104,7 @@ def readings(signals: Mapping[str, Any], start: Mapping[str, Any], config: Guard
         "max_boxes_ratio": (signals["boxes"] + 1.0) / (start["boxes"] + 1.0),
         "min_objects_ratio": _ratio(signals["objects"], start["objects"]),
         "max_objects_ratio": (signals["objects"] + 1.0) / (start["objects"] + 1.0),
-        "min_source_agreement": signals["source_agreement"],
+        "min_source_coverage": signals["source_coverage"],
         "min_student_agreement": signals["student_agreement"],
         "min_consistency_ratio": _ratio(signals["consistency"], start["consistency"]),
         "min_entropy_ratio": _ratio(signals["entropy"], start["entropy"]),

@@ -89,9 +89,29 @@ def agreement(first: Sequence[RawDetections], second: Sequence[RawDetections]) -
     Returns:
         In [0, 1]; 1 when neither finds anything.
     """
-    shared, total = 0.0, 0.0
+    total = sum(float(d.scores.sum()) for d in (*first, *second))
+    return 2.0 * _shared(first, second) / total if total else 1.0
+
+
+def coverage(detections: Sequence[RawDetections], reference: Sequence[RawDetections]) -> float | None:
+    """How much of what the reference finds is found still: the score that they share, over the reference's.
+
+    Unlike :func:`agreement` it does not fall when more is found, as it should be after a poor start.
+
+    Args:
+        detections: of each image.
+        reference: the same by another detector.
+
+    Returns:
+        In [0, 1]; ``None`` when the reference finds nothing.
+    """
+    total = sum(float(d.scores.sum()) for d in reference)
+    return _shared(detections, reference) / total if total else None
+
+
+def _shared(first: Sequence[RawDetections], second: Sequence[RawDetections]) -> float:
+    shared = 0.0
     for a, b in zip(first, second, strict=True):
-        total += float(a.scores.sum() + b.scores.sum())
         if not len(a.boxes) or not len(b.boxes):
             continue
         iou = box_iou(a.boxes, b.boxes)
@@ -105,7 +125,7 @@ def agreement(first: Sequence[RawDetections], second: Sequence[RawDetections]) -
                 rows.add(i)
                 columns.add(j)
                 shared += float(low[i, j])
-    return 2.0 * shared / total if total else 1.0
+    return shared
 
 
 def total_variation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -17,6 +17,7 @@ START: dict[str, Any] = {
     "sigma": 0.1,
     "histogram_distance": 0.0,
     "source_agreement": 1.0,
+    "source_coverage": 1.0,
     "student_agreement": 1.0,
     "consistency": 0.4,
 }
@@ -53,8 +54,8 @@ def test_score__finding_nothing_is_not_consistency() -> None:
 
 def test_make_candidate__consistent_collapse_is_beyond_the_limits() -> None:
     empty = {**START, "boxes": 0.0, "objects": 0.0, "entropy": None, "sigma": None, "consistency": 1.0}
-    empty.update(source_agreement=0.0)
-    everywhere = {**START, "boxes": 5.0, "objects": 5.0, "consistency": 0.99, "source_agreement": 0.02}
+    empty.update(source_coverage=0.0)
+    everywhere = {**START, "boxes": 5.0, "objects": 5.0, "consistency": 0.99, "source_coverage": 0.02}
     for signals in (empty, everywhere):
         found = make_candidate(40, signals, START, LIMITS)
         assert not found.sound
@@ -62,9 +63,14 @@ def test_make_candidate__consistent_collapse_is_beyond_the_limits() -> None:
 
 
 def test_make_candidate__a_strained_one_is_not_deployed() -> None:
-    # agreement has three quarters of the way from 1 to the limit at 0.3625
-    assert make_candidate(40, {**START, "source_agreement": 0.37}, START, LIMITS).sound
-    assert not make_candidate(40, {**START, "source_agreement": 0.35}, START, LIMITS).sound
+    # three quarters of the way from 1 to the limit 0.2 are gone at 0.4
+    assert make_candidate(40, {**START, "source_coverage": 0.41}, START, LIMITS).sound
+    assert not make_candidate(40, {**START, "source_coverage": 0.39}, START, LIMITS).sound
+
+
+def test_make_candidate__finding_more_than_a_poor_start_is_sound() -> None:
+    better = {**START, "boxes": 12.0, "objects": 3.0, "consistency": 0.7, "source_agreement": 0.25}
+    assert make_candidate(40, better, START, LIMITS).sound
 
 
 def test_make_candidate__the_start_is_within_its_own_limits() -> None:

@@ -20,11 +20,12 @@ HEALTHY: dict[str, Any] = {
     "classes": [0.6, 0.4],
     "histogram_distance": 0.0,
     "source_agreement": 1.0,
+    "source_coverage": 1.0,
     "student_agreement": 1.0,
     "consistency": 0.4,
 }
-FINE, BAD = Reading("min_source_agreement", 0.9, 0.2), Reading("min_source_agreement", 0.1, 0.2)
-USED_UP = Reading("min_source_agreement", 0.3, 0.2)  # within, but nearly not
+FINE, BAD = Reading("min_source_coverage", 0.9, 0.2), Reading("min_source_coverage", 0.1, 0.2)
+USED_UP = Reading("min_source_coverage", 0.3, 0.2)  # within, but nearly not
 
 
 def config(**changes: Any) -> GuardConfig:
@@ -35,10 +36,10 @@ def config(**changes: Any) -> GuardConfig:
 @pytest.mark.parametrize(
     ("name", "value", "limit", "strain"),
     [
-        ("min_source_agreement", 1.0, 0.2, 0.0),
-        ("min_source_agreement", 0.6, 0.2, 0.5),
-        ("min_source_agreement", 0.2, 0.2, 1.0),
-        ("min_source_agreement", 0.0, 0.2, 1.25),
+        ("min_source_coverage", 1.0, 0.2, 0.0),
+        ("min_source_coverage", 0.6, 0.2, 0.5),
+        ("min_source_coverage", 0.2, 0.2, 1.0),
+        ("min_source_coverage", 0.0, 0.2, 1.25),
         ("max_boxes_ratio", 2.0, 3.0, 0.5),
         ("max_boxes_ratio", 0.5, 3.0, 0.0),  # fewer boxes are no strain on the most there may be
         ("max_histogram_distance", 0.25, 0.5, 0.5),
@@ -54,7 +55,7 @@ def test_reading__strain_by_hand(name: str, value: float, limit: float, strain: 
         ({"boxes": 100.0}, "max_boxes_ratio", 101 / 6),  # flood
         ({"objects": 0.1}, "min_objects_ratio", 0.1),  # starvation
         ({"objects": 19.0}, "max_objects_ratio", 10.0),
-        ({"source_agreement": 0.05}, "min_source_agreement", 0.05),
+        ({"source_coverage": 0.05}, "min_source_coverage", 0.05),
         ({"student_agreement": 0.0}, "min_student_agreement", 0.0),
         ({"consistency": 0.1}, "min_consistency_ratio", 0.25),
         ({"entropy": 0.04}, "min_entropy_ratio", 0.1),  # over-confidence
@@ -74,11 +75,10 @@ def test_readings__the_start_is_no_strain() -> None:
 
 def test_readings__what_the_start_does_not_have_is_not_judged() -> None:
     empty = {**HEALTHY, "boxes": 0.0, "objects": 0.0, "entropy": None, "sigma": None, "histogram_distance": None}
-    empty.update(consistency=0.0)
-    names = {reading.name for reading in readings(HEALTHY, empty, GuardConfig())}
-    assert names == {"max_boxes_ratio", "max_objects_ratio", "min_source_agreement", "min_student_agreement"} | {
-        "max_histogram_distance"
-    }
+    empty.update(consistency=0.0, source_coverage=None)
+    signals = {**HEALTHY, "source_coverage": None, "histogram_distance": None}
+    names = {reading.name for reading in readings(signals, empty, GuardConfig())}
+    assert names == {"max_boxes_ratio", "max_objects_ratio", "min_student_agreement"}
     # and a model without variances
     vanilla = {**HEALTHY, "sigma": 0.0}
     assert "min_sigma_ratio" not in {reading.name for reading in readings(vanilla, vanilla, GuardConfig())}
@@ -87,7 +87,7 @@ def test_readings__what_the_start_does_not_have_is_not_judged() -> None:
 def test_judge__rolls_back_then_stops() -> None:
     guard = Guard(config(), good_step=40)
     first, good = guard.judge(60, [FINE, BAD])
-    assert first == Trip(60, "min_source_agreement", 0.1, 0.2, "rollback", 40, 0.5) and not good
+    assert first == Trip(60, "min_source_coverage", 0.1, 0.2, "rollback", 40, 0.5) and not good
     assert guard.judge(80, [FINE]) == (None, True)
     assert guard.judge(90, [USED_UP]) == (None, False)
     second, _ = guard.judge(100, [BAD])
@@ -96,7 +96,7 @@ def test_judge__rolls_back_then_stops() -> None:
     assert third is not None and (third.action, third.lr_factor) == ("stop", 0.25)
     assert guard.stopped
     assert third.sentence == (
-        "guard at step 120: min_source_agreement is 0.1, below its limit 0.2; back to the model of step 40, "
+        "guard at step 120: min_source_coverage is 0.1, below its limit 0.2; back to the model of step 40, "
         "and stopped there"
     )
     assert first is not None and first.sentence.endswith("back to the model of step 40, learning rate from here x 0.5")
@@ -180,7 +180,7 @@ def test_state__a_guard_that_is_taken_up_again_decides_as_before(events: list[st
         {"max_rollbacks": -1},
         {"lr_factor": 0.0},
         {"max_boxes_ratio": 1.0},
-        {"min_source_agreement": 1.0},
+        {"min_source_coverage": 1.0},
         {"min_sigma_ratio": -0.1},
         {"max_histogram_distance": 0.0},
     ],

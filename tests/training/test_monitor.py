@@ -15,7 +15,14 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
 from ptedge.frames import index_frames
 from ptedge.training.augment import AugmentConfig
-from ptedge.training.monitor import agreement, anchor_numbers, detection_signals, pseudo_numbers, total_variation
+from ptedge.training.monitor import (
+    agreement,
+    anchor_numbers,
+    coverage,
+    detection_signals,
+    pseudo_numbers,
+    total_variation,
+)
 from ptedge.training.monitor_set import MonitorConfig, MonitorSet, moved_detections
 from ptedge.training.pseudo import PseudoRule, make_pseudo_boxes
 from ptedge.training.teacher import make_teacher
@@ -117,6 +124,14 @@ def test_agreement__by_hand(first: RawDetections, second: RawDetections, expecte
 def test_agreement__over_images() -> None:
     first = [scored((0.8, 0, NEAR)), scored((0.8, 0, NEAR))]
     assert agreement(first, [scored((0.8, 0, ALMOST)), nothing()]) == pytest.approx(2 / 3)
+
+
+def test_coverage__does_not_fall_when_more_is_found() -> None:
+    start, more = scored((0.4, 0, NEAR)), scored((0.8, 0, ALMOST), (0.9, 1, FAR))
+    assert coverage([more], [start]) == pytest.approx(1.0)
+    assert coverage([start], [more]) == pytest.approx(0.4 / 1.7)
+    assert coverage([nothing()], [start]) == 0.0
+    assert coverage([start], [nothing()]) is None
 
 
 detections = st.lists(
