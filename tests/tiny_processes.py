@@ -1,5 +1,5 @@
 """Real processes of ``ptedge train`` and ``ptedge adapt`` with the tiny detector: several that train together, or one
-that is killed. PyTorch is imported once, by a program that then forks; so a process takes a fraction of a second to start.
+that is killed. PyTorch is imported once, by a program that then forks, so a process starts in a fraction of a second.
 """
 
 from __future__ import annotations

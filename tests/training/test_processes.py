@@ -83,14 +83,19 @@ def adapt_job(model: Path, target: Path, out: Path, words: list[str], *sets: str
 def test_adapt__two_processes_equal_one_of_twice_the_batch(
     pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path
 ) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    words = ["--source", str(source_data)]
+    one, two, three, four = (tmp_path / name for name in ("one", "two", "three", "four"))
+    words, steps = ["--source", str(source_data)], "optim.steps=4"
+    frozen = ("batch_norm=frozen", steps)
+    parts = (*frozen, "optim.batch=1", "optim.accumulate=2", "checkpointing=true")
     answers = run(
-        adapt_job(pretrained, target_frames, one, words, "optim.batch=4", "optim.steps=4"),
-        adapt_job(pretrained, target_frames, two, words, "optim.batch=2", "optim.steps=4", processes=2),
+        adapt_job(pretrained, target_frames, one, words, "optim.batch=4", steps),
+        adapt_job(pretrained, target_frames, two, words, "optim.batch=2", steps, processes=2),
+        adapt_job(pretrained, target_frames, three, words, "optim.batch=4", *frozen),
+        adapt_job(pretrained, target_frames, four, words, *parts, processes=2),
     )
-    assert [answer["status"] for answer in answers] == [[0], [0, 0]], answers
+    assert [answer["status"] for answer in answers] == [[0], [0, 0]] * 2, answers
     assert_close(one, two)
+    assert_close(three, four)
     assert lines(one)[-1]["target_rpn_box"] > 0
     before = torch.load(pretrained, weights_only=True)["state"]["anchors.log_wh"]
     after = tensors(two)
