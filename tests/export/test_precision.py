@@ -11,6 +11,7 @@ import onnx
 import pytest
 import torch
 from numpy.typing import NDArray
+from tiny_detector import CLASS_NAMES, HEIGHT, WIDTH, tiny_config, use_tiny_detector, write_pictures
 
 from ptedge.bundle import MODEL_NAME, open_bundle
 from ptedge.checkpoint import Checkpoint, save_checkpoint
@@ -23,7 +24,6 @@ from ptedge.export.precision import FEWEST_FRAMES, check_calibration, spread_fra
 from ptedge.export.quantize import FrameReader, sensitive_layers, to_int8
 from ptedge.export.to_onnx import export_checkpoint, model_to_onnx
 from ptedge.runner import BundlePredictor
-from tiny_detector import CLASS_NAMES, HEIGHT, WIDTH, tiny_config, use_tiny_detector, write_pictures
 
 SIZE = (HEIGHT, WIDTH)
 
