@@ -149,6 +149,8 @@ class DomainClassifiers(nn.Module):
         )
         if config.method == "ccr":
             self.classes = nn.Conv2d(final, model.num_classes, 1)
+            nn.init.normal_(self.classes.weight, std=0.01)  # begins undecided, whatever the scale of the features
+            nn.init.zeros_(self.classes.bias)  # type: ignore[arg-type]
             hidden = model.roi_head.fc2.out_features
             self.instances = nn.Sequential(
                 nn.Linear(hidden, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)

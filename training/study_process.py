@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,7 +116,9 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
         RunStoppedError: it was asked to stop.
     """
     if not (job.folder / "last.pt").exists():
-        (job.folder / "model.pt").unlink(missing_ok=True)  # killed between its first two files: nothing to continue
+        # killed before there was anything to continue from: what it left would be in the new run's way
+        (job.folder / "model.pt").unlink(missing_ok=True)
+        shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
     status, _, memory = processes.run(["-m", "ptedge", *command_of(job)], job.log)
     _check(status, job, processes)
     summary = json.loads((job.folder / "summary.json").read_text("utf-8"))

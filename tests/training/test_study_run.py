@@ -179,11 +179,13 @@ def one_job(tmp_path: Path) -> Job:
 def test_run_job__reads_the_summary_and_marks_it_finished(tmp_path: Path) -> None:
     job, processes = one_job(tmp_path), Scripted(dict(os.environ))
     (job.folder / "model.pt").touch()  # killed before last.pt: cannot be continued, and would be in the way
+    (job.folder / "checkpoints").mkdir()
+    (job.folder / "checkpoints" / "step_000004.pt").touch()
     (job.folder / "summary.json").write_text(json.dumps(summary(job)), "utf-8")
     processes.code = "import sys; assert '--resume' not in sys.argv; print('noise', file=sys.stderr)"
     line = run_job(job, processes, tmp_path / "val", None)
     assert line["AP50"] == 0.4 and line["memory_mib"]["process"] > 1
-    assert state_of_job(job) == "finished" and not (job.folder / "model.pt").exists()
+    assert state_of_job(job) == "finished" and {path.name for path in job.folder.iterdir()} == {"summary.json"}
     assert job.log.read_text("utf-8") == "noise\n"
 
 
