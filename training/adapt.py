@@ -97,9 +97,10 @@ class MutualLearning:
             with keep_statistics(self.student), watch(self.student, self.config.align) as seen:
                 losses.update(source_losses(self.student, images, targets, self.config.sampling, draws, normalise))
             if self.domains is not None:
-                losses.update(self.domains.source_losses(seen, targets))
+                losses.update(self.domains.source_losses(seen, targets, normalise))
                 strong = image_tensor(target.images, self.device)
-                losses.update(self.domains.target_losses(self.student, strong, self.config.sampling.roi_count))
+                roi_count = self.config.sampling.roi_count
+                losses.update(self.domains.target_losses(self.student, strong, roi_count, normalise))
         if self.config.lambda_target == 0:
             return losses, {}
         assert target.weak is not None and target.views is not None

@@ -28,6 +28,7 @@ from .align_losses import (
     local_loss,
     reverse_gradient,
 )
+from .losses import Normaliser, own_count
 from .source_loss import Targets
 
 METHODS = ("none", "sw", "ccr")
@@ -172,12 +173,13 @@ class DomainClassifiers(nn.Module):
         logits: Tensor = self.instances(reverse_gradient(F.relu(seen.hidden)))
         return logits.flatten()
 
-    def source_losses(self, seen: Seen, targets: list[Targets]) -> dict[str, Tensor]:
+    def source_losses(self, seen: Seen, targets: list[Targets], normalise: Normaliser = own_count) -> dict[str, Tensor]:
         """Terms of a source batch.
 
         Args:
             seen: of the pass that gave the supervised losses.
             targets: its labels.
+            normalise: counts to what sums are divided by.
 
         Returns:
             Weighted scalars by name.
@@ -186,16 +188,21 @@ class DomainClassifiers(nn.Module):
         if self.config.method == "ccr":
             present = classes_present([target.labels for target in targets], self.classes.out_channels)
             losses["align_image_class"] = image_class_loss(self.image_logits(seen.final), present)
-            losses["align_source_instance"] = self.config.instance_weight * instance_loss(self._instances(seen), 0)
+            logits = self._instances(seen)
+            term = instance_loss(logits, 0, normalise("align_source_instance", len(logits)))
+            losses["align_source_instance"] = self.config.instance_weight * term
         return losses
 
-    def target_losses(self, model: ProbabilisticFasterRCNN, images: Tensor, proposals: int) -> dict[str, Tensor]:
+    def target_losses(
+        self, model: ProbabilisticFasterRCNN, images: Tensor, proposals: int, normalise: Normaliser = own_count
+    ) -> dict[str, Tensor]:
         """Terms of a target batch, which passes through the student here.
 
         Args:
             model: the student, in training mode.
             images: [B, 3, H, W] strong views, RGB 0..255.
             proposals: at most this many instances an image, best objectness first.
+            normalise: counts to what sums are divided by.
 
         Returns:
             Weighted scalars by name.
@@ -210,7 +217,7 @@ class DomainClassifiers(nn.Module):
             counts = torch.tensor([len(boxes) for boxes in found], device=images.device)
             image = torch.repeat_interleave(torch.arange(len(found), device=images.device), counts)
             weight = consistency_weight(self.image_logits(seen.final), seen.logits, image)
-            term = instance_loss(self._instances(seen), 1, weight)
+            term = instance_loss(self._instances(seen), 1, normalise("align_target_instance", len(weight)), weight)
             losses["align_target_instance"] = self.config.instance_weight * term
         return losses
 

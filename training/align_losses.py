@@ -122,17 +122,18 @@ def consistency_weight(image_logits: Tensor, instance_logits: Tensor, image: Ten
     return torch.where(label == background, torch.ones_like(best), (of_image - best).abs().exp())
 
 
-def instance_loss(logits: Tensor, domain: int, weight: Tensor | None = None) -> Tensor:
+def instance_loss(logits: Tensor, domain: int, divisor: float, weight: Tensor | None = None) -> Tensor:
     """Cross-entropy of a domain classifier of instances.
 
     Args:
         logits: [R] of the classifier; large means target.
         domain: 0 for source, 1 for target.
+        divisor: of the sum over instances: how many there are, see :data:`~ptedge.training.losses.Normaliser`.
         weight: [R] of :func:`consistency_weight`; ``None`` for 1.
 
     Returns:
-        Scalar, mean over instances; 0 with a gradient when there are none.
+        Scalar; 0 with a gradient when there are none.
     """
     truth = torch.full_like(logits, float(domain), dtype=torch.float32)
     terms = F.binary_cross_entropy_with_logits(logits.float(), truth, weight=weight, reduction="none")
-    return terms.sum() / max(len(terms), 1)
+    return terms.sum() / divisor

@@ -82,9 +82,9 @@ def test_consistency_weight__disagreement_counts_up_to_e() -> None:
 def test_instance_loss__weighted_mean_and_none() -> None:
     logits = torch.tensor([0.0, math.log(3.0)])
     expected = (2.0 * -math.log(0.5) + 1.0 * -math.log(0.75)) / 2
-    assert float(instance_loss(logits, 1, torch.tensor([2.0, 1.0]))) == pytest.approx(expected, rel=1e-5)
+    assert float(instance_loss(logits, 1, 2.0, torch.tensor([2.0, 1.0]))) == pytest.approx(expected, rel=1e-5)
     empty = torch.zeros(0, requires_grad=True)
-    loss = instance_loss(empty, 0)
+    loss = instance_loss(empty, 0, 1.0)
     loss.backward()
     assert float(loss.detach()) == 0.0 and empty.grad is not None
 
@@ -162,6 +162,23 @@ def test_adapt__aligns_without_pseudo_boxes_and_resumes(
     assert not torch.equal(after["local.0.weight"], before)
     for name, tensor in state["domains"].items():
         assert torch.equal(tensor, after[name]), name
+
+
+def test_adapt__alignment_in_parts_is_one_step(
+    ptedge: Shell, pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path
+) -> None:
+    # BatchNorm by batch would see parts, so its statistics are held; everything else is the step of the whole batch
+    words, sets = ["--target", target_frames, "--source", source_data], (*SETS, "align.method=ccr", "batch_norm=frozen")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    status, err = ptedge.adapt(pretrained, whole, *words, steps=1, sets=(*sets, "optim.batch=4"))
+    assert status == 0, err
+    more = ("optim.batch=2", "optim.accumulate=2")
+    status, err = ptedge.adapt(pretrained, parts, *words, steps=1, sets=(*sets, *more))
+    assert status == 0, err
+    one, two = lines(whole)[-1], lines(parts)[-1]
+    for name in [name for name in one if name.startswith("align_")]:
+        assert two[name] == pytest.approx(one[name], rel=1e-4, abs=2e-6), name
+    assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)
 
 
 def test_adapt__alignment_needs_source(ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path) -> None:
