@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
+import time
 import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +140,48 @@ def test_run__push_that_nobody_takes_does_not_disturb(
     push = json.loads(result.stdout)["push"]
     assert (push["sent"], push["dropped"], push["to"]) == (0, 12, "http://***@127.0.0.1:9/")
     assert len(lines(tmp_path / "out")) == 12 and "secret" not in result.stdout + result.stderr
+
+
+class Camera(BaseHTTPRequestHandler):
+    """Motion JPEG, 50 frames a second; hangs up after 20 frames, and answers again when asked again."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "multipart/x-mixed-replace; boundary=x")
+        self.end_headers()
+        jpeg = cv2.imencode(".jpg", np.full((64, 96, 3), 90, np.uint8))[1].tobytes()
+        with contextlib.suppress(OSError):
+            for _ in range(20):
+                head = f"--x\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}\r\n\r\n"
+                self.wfile.write(head.encode() + jpeg + b"\r\n")
+                time.sleep(0.02)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def camera() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Camera)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield f"http://me:secret@127.0.0.1:{server.server_address[1]}/yard"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_run__a_camera_that_hangs_up_is_asked_again(bundle: Path, camera: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = ptedge("run", bundle, camera, "--out", out, "--limit", 30, "--json")
+    (about,) = json.loads(result.stdout)["sources"]
+    assert about["kind"] == "live" and about["live"]["reconnects"] >= 1
+    assert about["frames"] + about["dropped"] >= 30 and "secret" not in result.stdout + result.stderr
+    assert sorted(path.name for path in out.iterdir()) == ["detections.jsonl"]  # pictures only when asked for
+    assert all(line["age_ms"] >= 0 for line in lines(out))
+
+
+def test_run__a_camera_and_a_video(bundle: Path, camera: str, videos: list[Path], tmp_path: Path) -> None:
+    command = ("run", bundle, camera, videos[0], "--out", tmp_path / "out", "--limit", 8, "--lossless", "--json")
+    report = json.loads(ptedge(*command).stdout)
+    assert [about["frames"] for about in report["sources"]] == [8, 8] and report["dropped"] == 0
