@@ -108,17 +108,9 @@ def joined() -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or size() > 1:
         yield
         return
-    if not dist.is_available() or not dist.is_gloo_available():
-        raise ConfigError("this PyTorch has no gloo, which several processes need to agree. Start one process")
-    from torch.distributed.rendezvous import rendezvous
-
-    store, number, count = next(iter(rendezvous("env://")))
-    backend = "gloo"
-    if torch.cuda.is_available() and dist.is_nccl_available():
-        backend = "cpu:gloo,cuda:nccl"
-        _check_gpus(int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-    dist.init_process_group(backend, store=store, rank=number, world_size=count)
+    store, number, count = _join()
     try:
+        _check_gpus(local_size())
         with _quiet(number > 0):
             yield
     except Exception as error:
@@ -137,9 +129,27 @@ def joined() -> Iterator[None]:
         dist.destroy_process_group()
 
 
+def _join() -> tuple[Any, int, int]:
+    """The store that all processes see, the number of this one, and how many there are."""
+    if not dist.is_available() or not dist.is_gloo_available():
+        raise ConfigError("this PyTorch has no gloo, which several processes need to agree. Start one process")
+    from torch.distributed.rendezvous import rendezvous
+
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and dist.is_nccl_available() else "gloo"
+    try:
+        store, number, count = next(iter(rendezvous("env://")))
+        dist.init_process_group(backend, store=store, rank=number, world_size=count)
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(
+            f"cannot join the other processes that WORLD_SIZE={os.environ['WORLD_SIZE']} speaks of: "
+            f"{str(error).splitlines()[0]}. Start them with torchrun, or unset WORLD_SIZE"
+        ) from None
+    return store, number, count
+
+
 def _check_gpus(wanted: int) -> None:
     found = torch.cuda.device_count()
-    if found < wanted:
+    if 0 < found < wanted:
         raise ConfigError(f"{wanted} processes on this machine need a GPU each, and it has {found}. Start fewer")
 
 

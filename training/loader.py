@@ -8,6 +8,7 @@ import signal
 from functools import partial
 from typing import Any
 
+import cv2
 import torch
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
@@ -51,7 +52,13 @@ def load(source: StepBatches, workers: int) -> Stream:
         worker_init_fn=_leave_signals,
         pin_memory=torch.cuda.is_available(),
     )
+    threads = cv2.getNumThreads()
+    if workers:
+        # workers inherit it: OpenCV's own threads would fight over their cores. Set in a worker itself, it would wait
+        # without end for threads that the fork has left behind
+        cv2.setNumThreads(1)
     batches = iter(loader)
+    cv2.setNumThreads(threads)
     end = partial(_end_workers, batches)
     if workers:
         atexit.register(end)  # for a caller that does not close the generator

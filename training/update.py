@@ -133,9 +133,12 @@ class Updater:
         mean = torch.stack(terms).mean(dim=0)
         told = torch.cat([mean, norm.reshape(1)]).tolist()  # the one moment at which the CPU waits for a GPU
         told = [value / distributed.size() for value in distributed.total(told)]
-        values = checked(dict(zip([*names, "grad_norm"], told, strict=True)), step, infinite_gradient=self._may_skip())
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
+        try:
+            named = dict(zip([*names, "grad_norm"], told, strict=True))
+            values = checked(named, step, infinite_gradient=self._may_skip())
+            self.scaler.step(self.optimizer)
+        finally:
+            self.scaler.update()  # also for a caller that goes on after an error
         return values, numbers
 
     def _may_skip(self) -> bool:
