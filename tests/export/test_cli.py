@@ -39,6 +39,14 @@ def test_export__calibrate_without_int8(checkpoint: Path, tmp_path: Path) -> Non
     assert isinstance(CliRunner().invoke(cli, arguments).exception, InputError)
 
 
+def test_export__says_what_was_converted(checkpoint: Path, tmp_path: Path) -> None:
+    arguments = ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--precision", "fp16"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "fp16: 35 layers converted; float32 kept in /backbone/conv_stem/Conv, /objectness/Conv" in result.stderr
+
+
 def test_verify__json_is_one_document(bundle: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "bundle")
     result = CliRunner().invoke(cli, ["verify", str(tmp_path / "bundle"), "--json"])

@@ -205,6 +205,23 @@ def test_spread_frames__cover_the_whole_source(tiny: Path) -> None:
     assert [next(i for i in range(12) if np.array_equal(frame, everything[i])) for frame in few] == [0, 4, 8]
 
 
+def test_export_checkpoint__int8_on_real_frames(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = sorted((Path(__file__).resolve().parents[3] / "shared/data/carla_to_road/target/frames").glob("*"))[:10]
+    if not frames:
+        pytest.skip("no ../shared/data/carla_to_road beside the checkout")
+    use_tiny_detector(monkeypatch)
+    names = tmp_path / "frames.txt"
+    names.write_text("\n".join(map(str, frames)))
+    export_checkpoint(tiny / "model.pt", tmp_path / "b", precision="int8", calibrate=str(names))
+    assert open_bundle(tmp_path / "b").manifest.conversion.calibration_frames == 10
+    reference, other = BundlePredictor(tiny / "fp32", "cpu", 1), BundlePredictor(tmp_path / "b", "cpu", 1)
+    picture = cv2.imread(str(frames[0]))[..., ::-1].copy()
+    a, b = reference.detect(picture), other.detect(picture)
+    assert abs(len(a) - len(b)) <= 2
+    assert abs(a.scores[0] - b.scores[0]) < 0.05
+    assert abs(a.sigma.mean() / b.sigma.mean() - 1) < 0.05
+
+
 def test_frame_reader__gives_whole_batches() -> None:
     frames = np.arange(5, dtype=np.uint8).reshape(5, 1, 1, 1)
     reader = FrameReader(frames, 2)

@@ -59,12 +59,9 @@ def test_export_checkpoint__batch_and_size(checkpoint: Path, bundle: Path, tmp_p
         np.testing.assert_allclose(one[name], swapped[name][::-1], rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_export_checkpoint__other_precisions_are_not_there_yet(
-    checkpoint: Path, tmp_path: Path, precision: str
-) -> None:
-    with pytest.raises(InputError, match=f"precision {precision} is not available yet"):
-        export_checkpoint(checkpoint, tmp_path / "b", precision=precision)
+def test_export_checkpoint__int8_without_frames(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Add --calibrate FRAMES"):
+        export_checkpoint(checkpoint, tmp_path / "b", precision="int8")
 
 
 @pytest.mark.parametrize(
