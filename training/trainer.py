@@ -241,8 +241,8 @@ def prepare_torch(seed: int) -> torch.device:
     are fixed, so the fastest convolution is looked for once; float32 products use TF32 (ten bits of mantissa) where the
     GPU has it.
     """
-    # OpenCV's threads do not survive the fork that starts workers, and a worker that then sets their number hangs. Images
-    # are read here before workers start, so there must be no such threads
+    # OpenCV's threads do not survive the fork that starts workers, and a worker that then sets their number hangs.
+    # Images are read here before workers start, so there must be no such threads
     cv2.setNumThreads(1)
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)
