@@ -16,7 +16,7 @@ class AnyRunner(Protocol):
     """What runs a graph, whatever the backend.
 
     Attributes:
-        backend: ``tensorrt``, ``cuda`` or ``cpu``.
+        backend: ``tensorrt``, ``cuda``, ``cpu`` or ``ort-tensorrt``.
         reason: why this one, in words.
         inputs: name -> (shape, dtype).
         output_names: in the graph's order.
@@ -43,7 +43,8 @@ def open_runner(
 
     Args:
         bundle: opened bundle.
-        backend: ``tensorrt``, ``cuda`` or ``cpu``; ``auto`` takes the first of them that works here.
+        backend: ``tensorrt``, ``cuda`` or ``cpu``; ``auto`` takes the first of them that works here and says why;
+            ``ort-tensorrt`` is TensorRT through ONNX Runtime, to measure beside the others.
         threads: CPU threads; ``None`` leaves ONNX Runtime's default.
         engine: file name of one engine of the bundle; ``None`` takes the newest that fits.
         slots: calls that can be under way at once on TensorRT.
@@ -53,9 +54,9 @@ def open_runner(
         BackendError: the backend asked for is not there; an engine does not fit this machine.
         MissingExtraError: TensorRT was asked for and is not installed.
     """
-    from ptedge.runner import BACKENDS, Runner
+    from ptedge.runner import BACKENDS, ORT_TENSORRT, Runner
 
-    if backend not in BACKENDS:
+    if backend not in (*BACKENDS, ORT_TENSORRT):
         raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
     if backend == "tensorrt" or engine is not None:
         return open_engine(bundle, engine, slots=slots)
@@ -68,7 +69,9 @@ def open_runner(
         else:
             runner.reason = "the bundle has an engine for this machine"
             return runner
-    found = Runner(bundle.model_path, backend, threads)
+    found = Runner(bundle.model_path, backend, threads, precision=bundle.manifest.precision)
+    if backend == "auto" and found.backend == "cuda" and not bundle.manifest.engines:
+        without = f"no TensorRT engine in the bundle, which one could build: ptedge build {bundle.path}"
     if without:
         found.reason = f"{found.reason}; {without}"
     return found

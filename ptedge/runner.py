@@ -17,8 +17,10 @@ from ptedge.detections import Detections
 from ptedge.engine_file import ENGINE_SUFFIX
 from ptedge.errors import ArtifactError, BackendError
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
+from ptedge.providers import CPU, CUDA, TENSORRT, first_line, open_gpu_session, open_session
 
 BACKENDS = ("auto", "tensorrt", "cuda", "cpu")
+ORT_TENSORRT = "ort-tensorrt"  # TensorRT through ONNX Runtime: to measure beside the others, not for use
 DTYPES = {
     "tensor(uint8)": np.uint8,
     "tensor(int32)": np.int32,
@@ -33,40 +35,38 @@ class Runner:
     """An ONNX model that is loaded and ready; a context manager.
 
     Attributes:
-        backend: ``cuda`` or ``cpu``, what runs the model.
+        backend: ``cuda``, ``cpu`` or ``ort-tensorrt``, what runs the model.
         reason: why, in words.
         inputs: name -> (shape, dtype); a dimension that is not fixed is a name.
         output_names: in the graph's order.
     """
 
-    def __init__(self, model: Path, backend: str = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self, model: Path, backend: str = "auto", threads: int | None = None, *, precision: str = "fp32"
+    ) -> None:
         """Load a model.
 
         Args:
             model: ONNX file.
-            backend: ``auto`` takes the GPU when it answers, else the CPU.
+            backend: ``auto`` takes the GPU when it answers, else the CPU; ``ort-tensorrt`` has ONNX Runtime build a
+                TensorRT engine of its own, anew each time, which takes minutes.
             threads: CPU threads; ``None`` leaves ONNX Runtime's default, one a core.
+            precision: of the bundle; ``ort-tensorrt`` alone has to be told.
 
         Raises:
             ArtifactError: not a model that ONNX Runtime can load.
             BackendError: the backend asked for is not there.
         """
-        if backend not in BACKENDS:
+        if backend not in (*BACKENDS, ORT_TENSORRT):
             raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
         if backend == "tensorrt":
             raise BackendError(f"{model} is an ONNX file; TensorRT runs the engines of a bundle: ptedge build BUNDLE")
         self.backend, self.reason = "cpu", "asked for"
         self._session: Any = None
-        if backend in ("auto", "cuda"):
-            self._session, problem = _open_cuda(model, threads)
-            if self._session is not None:
-                self.backend, self.reason = "cuda", "asked for" if backend == "cuda" else "a CUDA GPU answers"
-            elif backend == "cuda":
-                raise BackendError(f"cannot run on CUDA: {problem}. Choose --backend cpu, or see ptedge doctor")
-            else:
-                self.reason = problem
+        if backend != "cpu":
+            self._open_gpu(model, backend, threads, half=precision != "fp32")
         if self._session is None:
-            self._session = _open_session(model, ["CPUExecutionProvider"], threads)
+            self._session = open_session(model, [CPU], threads)
         self.inputs = {i.name: (tuple(i.shape), np.dtype(_dtype(i.type, model))) for i in self._session.get_inputs()}
         self.output_names = tuple(o.name for o in self._session.get_outputs())
 
@@ -90,7 +90,7 @@ class Runner:
         try:
             values = self._session.run(None, ready)
         except Exception as error:  # ONNX Runtime's exceptions have no common base
-            raise BackendError(f"inference failed on {self.backend}: {_first_line(error)}") from error
+            raise BackendError(f"inference failed on {self.backend}: {first_line(error)}") from error
         return dict(zip(self.output_names, values, strict=True))
 
     def close(self) -> None:
@@ -104,6 +104,19 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _open_gpu(self, model: Path, backend: str, threads: int | None, *, half: bool) -> None:
+        """Set session, backend and reason; without a GPU the reason alone, or an error when one was asked for."""
+        provider = TENSORRT if backend == ORT_TENSORRT else CUDA
+        self._session, problem = open_gpu_session(model, provider, threads, cuda_device_count(), half=half)
+        if self._session is not None:
+            self.backend = "cuda" if backend == "auto" else backend
+            self.reason = "a CUDA GPU answers" if backend == "auto" else "asked for"
+        elif backend == "auto":
+            self.reason = problem
+        else:
+            name = "CUDA" if backend == "cuda" else "TensorRT through ONNX Runtime"
+            raise BackendError(f"cannot run on {name}: {problem}. Choose --backend cpu, or see ptedge doctor")
 
     def _check(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
         shape, dtype = self.inputs[name]
@@ -271,43 +284,7 @@ def cuda_device_count() -> int:
         return 0
 
 
-def _open_cuda(model: Path, threads: int | None) -> tuple[Any, str]:
-    """A session on the GPU, or ``None`` and why not."""
-    import onnxruntime
-
-    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-        return None, "this onnxruntime is built without CUDA"
-    if cuda_device_count() == 0:
-        return None, "no NVIDIA GPU answers"
-    if hasattr(onnxruntime, "preload_dlls"):  # finds CUDA and cuDNN that pip installed (1.21 and later)
-        onnxruntime.preload_dlls(directory="")
-    # on a library it cannot load, ONNX Runtime drops the provider and goes on with the CPU
-    session = _open_session(model, ["CUDAExecutionProvider", "CPUExecutionProvider"], threads)
-    if "CUDAExecutionProvider" in session.get_providers():
-        return session, ""
-    return None, "there is a GPU, but onnxruntime cannot load its CUDA libraries (CUDA and cuDNN of its version)"
-
-
-def _open_session(model: Path, providers: list[str], threads: int | None) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # errors; its warnings are about graph details nobody here can act on
-    if threads is not None:
-        options.intra_op_num_threads = threads
-    try:
-        return onnxruntime.InferenceSession(str(model), options, providers=providers)
-    except Exception as error:  # ONNX Runtime's exceptions have no common base
-        raise ArtifactError(
-            f"ONNX Runtime cannot load {model}: {_first_line(error)}. Write it again: ptedge export"
-        ) from error
-
-
 def _dtype(name: str, model: Path) -> Any:
     if name not in DTYPES:
         raise ArtifactError(f"{model} takes {name}, which ptedge does not feed")
     return DTYPES[name]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
