@@ -90,8 +90,6 @@ def _cast(name: str, target: str, to_half: bool) -> Node:
 
 def _replace(field: object, values: list[Node]) -> None:
     """Give a repeated protobuf field these values; they may be its own."""
-    import onnx  # noqa: F401
-
     copies = [type(value).FromString(value.SerializeToString()) for value in values]
     del field[:]  # type: ignore[attr-defined]
     field.extend(copies)  # type: ignore[attr-defined]
