@@ -19,6 +19,7 @@ from ptedge.sources import LiveOptions, SourceEvent
 
 from .collect import FieldSink, Policy
 from .inputs import choose_realtime, open_sources
+from .memory import limit_arenas
 from .outputs import default_saves, open_sinks
 from .pipeline import Pipeline, Rules
 from .push import open_push
@@ -97,6 +98,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
     Raises:
         PtedgeError: all sources, the output or the bundle are at fault; files written so far are finished.
     """
+    limit_arenas()
     where = parse_address(options.serve, options.serve_token) if options.serve is not None else None
     with contextlib.ExitStack() as opened:
         sources = open_sources(specs, lambda spec: _open(spec, options))
@@ -109,29 +111,29 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
         out = make_output_folder(options.out or DEFAULT_OUT) if save else None
         if options.collect is not None:
             make_output_folder(options.collect)
-        # OpenCV's own threads would take turns with the model's; the stages already run beside each other
-        cv2.setNumThreads(1)
         predictor = opened.enter_context(contextlib.closing(BundlePredictor(bundle, options.backend, options.threads)))
+        if predictor.runner.backend == "cpu":
+            # OpenCV's own threads would take turns with the model's; the stages already run beside each other
+            cv2.setNumThreads(1)
         for about in sources:
             log(f"{about.shown}: {about.kind if about.source else about.error}")
         log(f"on {predictor.runner.backend} ({predictor.runner.reason})")
-        collector = _open_collector(options, predictor)  # it may refuse its folder, so before results are overwritten
-        sinks = open_sinks(save, out, sources, predictor.class_names) if out is not None else []
-        sinks += [collector] if collector is not None else []
+        # whatever may refuse comes before results of an earlier run are overwritten
+        collector = _open_collector(options, predictor)
         push = open_push(options.push, options.push_token, predictor.model_hash) if options.push else None
-        sinks += [push] if push is not None else []
-        stats, stop = Stats(sources), opened.enter_context(stop_on_signals())
-        rules = _rules(sources, options, realtime)
-        view = LiveView()
-        sinks += [view] if where is not None else []
-        progress = Progress(_count(sources)) if sys.stderr.isatty() else None
-        frames = [about.source if about.source is not None else () for about in sources]
-        pipeline = Pipeline(frames, predictor, sinks, stats, rules, stop.event, progress)
+        stats, view = Stats(sources), LiveView()
+        status = Status(stats, describe(predictor), realtime, collector, push)
         if where is not None:
-            status = Status(stats, lambda: pipeline.waiting, describe(predictor), realtime, collector, push)
             server = LiveServer(*where, options.serve_token, status, view, [about.name for about in sources])
             opened.callback(server.close)
             log(f"live view at {server.address}" + ("?token=TOKEN" if options.serve_token else ""))
+        sinks = open_sinks(save, out, sources, predictor.class_names) if out is not None else []
+        sinks += [sink for sink in (collector, push, view if where is not None else None) if sink is not None]
+        stop = opened.enter_context(stop_on_signals())
+        progress = Progress(_count(sources)) if sys.stderr.isatty() else None
+        frames = [about.source if about.source is not None else () for about in sources]
+        pipeline = Pipeline(frames, predictor, sinks, stats, _rules(sources, options, realtime), stop.event, progress)
+        status.waiting = lambda: pipeline.waiting
         try:
             pipeline.run()
         except PtedgeError:

@@ -23,20 +23,20 @@ class Status:
 
     Attributes:
         stats: its counters.
-        waiting: items between the stages now.
         model: ``hash``, ``classes``, ``backend``, ``reason``, ``input_size``, ``precision``.
         realtime: frames are dropped to keep up.
         collector: field folder, or ``None``.
         push: push sink, or ``None``.
+        waiting: tells how many items wait between the stages now.
         began: Unix seconds.
     """
 
     stats: Stats
-    waiting: Callable[[], Mapping[str, int]]
     model: Mapping[str, Any]
     realtime: bool
     collector: FieldSink | None = None
     push: PushSink | None = None
+    waiting: Callable[[], Mapping[str, int]] = dict
     began: float = field(default_factory=time.time)
 
     def to_json(self) -> dict[str, Any]:

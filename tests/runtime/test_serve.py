@@ -73,7 +73,7 @@ def locked(stats: Stats, view: LiveView) -> Iterator[LiveServer]:
 
 
 def serve(stats: Stats, view: LiveView, token: str | None) -> Iterator[LiveServer]:
-    status = Status(stats, lambda: {"decoded": 1, "ready": 0, "raw": 0, "results": 0}, MODEL, True)
+    status = Status(stats, MODEL, True, waiting=lambda: {"decoded": 1, "ready": 0, "raw": 0, "results": 0})
     server = LiveServer("127.0.0.1", 0, token, status, view, [about.name for about in stats.sources])
     yield server
     view.close()
@@ -131,7 +131,7 @@ def test_is_loopback__names_and_numbers() -> None:
 def test_server__port_in_use(server: LiveServer, stats: Stats, view: LiveView) -> None:
     port = int(server.address.rpartition(":")[2][:-1])
     with pytest.raises(InputError, match=r"cannot serve on 127\.0\.0\.1"):
-        LiveServer("127.0.0.1", port, None, Status(stats, dict, MODEL, True), view, ["yard"])
+        LiveServer("127.0.0.1", port, None, Status(stats, MODEL, True), view, ["yard"])
 
 
 def test_server__status_says_what_was_counted(server: LiveServer) -> None:
@@ -167,7 +167,7 @@ def test_server__metrics_are_read_by_prometheus_own_parser(server: LiveServer) -
 
 def test_metrics__labels_are_escaped(stats: Stats) -> None:
     stats.classes[MODEL["classes"][1]] = 5
-    families = list(text_string_to_metric_families(Status(stats, dict, MODEL, True).metrics()))
+    families = list(text_string_to_metric_families(Status(stats, MODEL, True).metrics()))
     labels = [sample.labels.get("class") for family in families for sample in family.samples]
     assert 'a "b"\n\\' in labels
 
