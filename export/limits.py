@@ -56,9 +56,9 @@ TF32 = Limits("TF32", 0.98, 1.0, 0.005, 0.02, 0.01, 0.002, 0.02, 0.02)
 # 255 steps over the range seen while calibrating: a value of typical size (a fifth of the largest) is off by 1 % a
 # layer, and features by 5 to 20 % at the end of the backbone (0.17 measured). What a detector may lose by that is a
 # decision: 0.01 AP50, 5 % of sigma, 2 points of coverage; labelled data is the judge of it. Single ones move
-# more, as another of several overlapping proposals wins: of a good conversion (EfficientNet-Lite0 at 240 x 416, AP50 +0.010)
-# 84 % of 374 detections stayed within 3 pixels, 71 % of 42 in eight frames. So the matched share only tells a detector
-# that still works from one that has collapsed.
+# more, as another of several overlapping proposals wins: of a good conversion (EfficientNet-Lite0, 240 x 416, AP50
+# +0.010) 84 % of 374 detections stayed within these limits, 71 % of 42 in eight frames. So the matched share only tells
+# a detector that still works from one that has collapsed.
 INT8 = Limits("int8", 0.60, 3.0, 0.04, 0.10, 0.05, 0.01, 0.02, 0.30)
 
 BY_PRECISION = {"fp32": FP32, "fp16": FP16, "int8": INT8}
