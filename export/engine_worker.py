@@ -8,6 +8,7 @@ Standard output carries one JSON object a line: ``{"step": ...}`` while it works
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 import time
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 STRONGLY_TYPED_FROM = 10  # major version; before it, precision is given by flags
 HARDWARE = ("none", "ampere_plus")
+# TensorRT 8's sources of kernels outside itself: TacticSource -> libraries of CUDA 11 and 12, a function in them
+OUTSIDE_KERNELS = {
+    "CUBLAS": (("libcublas.so.11", "libcublas.so.12"), "cublasGetProperty"),
+    "CUBLAS_LT": (("libcublasLt.so.11", "libcublasLt.so.12"), "cublasLtGetProperty"),
+    "CUDNN": (("libcudnn.so.8",), "cudnnGetProperty"),
+}
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,8 @@ def _set_options(tensorrt: Any, builder: Any, config: Any, options: BuildOptions
     flags, version = tensorrt.BuilderFlag, tensorrt.__version__
     if options.workspace_mb:
         config.set_memory_pool_limit(tensorrt.MemoryPoolType.WORKSPACE, options.workspace_mb << 20)
+    if int(version.split(".")[0]) < STRONGLY_TYPED_FROM:
+        _leave_out_missing(tensorrt, config)
     if not options.tf32:  # it is on unless switched off
         config.clear_flag(flags.TF32)
     if options.optimization_level is not None:
@@ -158,6 +167,23 @@ def _set_options(tensorrt: Any, builder: Any, config: Any, options: BuildOptions
         config.default_device_type = tensorrt.DeviceType.DLA
         config.DLA_core = options.dla
         config.set_flag(flags.GPU_FALLBACK)
+
+
+def _leave_out_missing(tensorrt: Any, config: Any) -> None:
+    """TensorRT 8 also uses kernels of cuBLAS and cuDNN, and fails where it expects a library that is not there."""
+    sources = config.get_tactic_sources()
+    for name, (libraries, symbol) in OUTSIDE_KERNELS.items():
+        if hasattr(tensorrt.TacticSource, name) and not any(_has_symbol(library, symbol) for library in libraries):
+            report(f"without kernels of {libraries[0].partition('.')[0][3:]}, whose library is not here")
+            sources &= ~(1 << int(getattr(tensorrt.TacticSource, name)))
+    config.set_tactic_sources(sources)
+
+
+def _has_symbol(library: str, symbol: str) -> bool:
+    try:
+        return hasattr(ctypes.CDLL(library), symbol)
+    except OSError:
+        return False
 
 
 def _need(there: bool, option: str, version: str) -> None:
