@@ -1,112 +1,203 @@
-"""How fast a bundle runs on this machine: latency of each stage and throughput, with what the numbers include."""
+"""How fast bundles run on this machine: the times of every stage, of several bundles and backends in turns.
+
+What is compared is measured in the same minutes: a round gives each subject a turn, every other round in reverse
+order, so that heat, changing clocks and other load meet all of them alike.
+"""
 
 from __future__ import annotations
 
-import os
-import platform
+import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge import __version__
 from ptedge.runner import BundlePredictor
 
-UNSTABLE = 0.1  # coefficient of variation from which the numbers deserve a warning
 NOISE_SIZE = (720, 1280)  # height, width of the frame where the user names none
-INCLUDED = {
-    "preprocess": "letterbox of frames in memory to the network input",
-    "infer": "ONNX Runtime's run, copies to and from the device included",
-    "postprocess": "rows to detections in image pixels",
-    "end_to_end": "the three above; decoding, drawing and writing are not included",
-}
+DEVICE_STAGES = ("h2d", "compute", "d2h", "enqueue")  # by events of the device, and the launch by the host's clock
+STAGES = ("preprocess", "infer", *DEVICE_STAGES, "latency", "postprocess", "end_to_end")
+CALLS_A_TURN = 3  # so many at least, of the slowest subject, or there are fewer rounds
+FEWEST_ROUNDS = 6  # below this no ratio has an interval
+
+Clock = Callable[[], float]
 
 
-def benchmark(
-    predictor: BundlePredictor,
-    images: list[NDArray[np.uint8]],
+@dataclass
+class Round:
+    """One turn of a subject.
+
+    Attributes:
+        seconds: from the first counted call's start to the end of the last.
+        busy: CPU seconds of the whole process in that time.
+        times: [calls, stages] in seconds; NaN where a stage cannot be measured.
+        detections: found in those calls.
+        images: in those calls.
+    """
+
+    seconds: float
+    busy: float
+    times: NDArray[np.float64]
+    detections: int
+    images: int
+
+
+@dataclass
+class Subject:
+    """A bundle on a backend, ready to be measured.
+
+    Attributes:
+        name: unique among the subjects.
+        predictor: opened.
+        images: frames, used in turn; each [H, W, 3] uint8 RGB.
+        slots: calls under way at once.
+        load_seconds: from nothing to a loaded model.
+        rounds: what was measured so far.
+        warm_calls: calls that were not counted.
+        launch_rate: calls a second of the engine alone, nothing copied; ``None`` where that cannot be measured.
+    """
+
+    name: str
+    predictor: BundlePredictor
+    images: Sequence[NDArray[np.uint8]]
+    slots: int = 1
+    load_seconds: float = 0.0
+    rounds: list[Round] = field(default_factory=list)
+    warm_calls: int = 0
+    launch_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        self._timed = getattr(self.predictor.runner, "infer_timed", None)
+
+    def group(self, call: int) -> list[NDArray[np.uint8]]:
+        """The images of a call: as many as the graph takes, where the call before left off."""
+        start = call * self.predictor.batch
+        return [self.images[(start + i) % len(self.images)] for i in range(self.predictor.batch)]
+
+    def call(self, number: int, clock: Clock) -> tuple[list[float], int]:
+        """One call: seconds of each of ``STAGES`` (NaN where not measured), and detections."""
+        group = self.group(number)
+        device = dict.fromkeys(DEVICE_STAGES, float("nan"))
+        t0 = clock()
+        array, letterboxes = self.predictor.preprocess(group)
+        t1 = clock()
+        if self._timed is not None:
+            outputs, milliseconds = self._timed({"images": array})
+            device = {name: milliseconds[name] / 1000 for name in DEVICE_STAGES}
+        else:
+            outputs = self.predictor.runner.infer({"images": array})
+        t2 = clock()
+        found = self.predictor.postprocess(outputs, letterboxes)
+        t3 = clock()
+        latency = device["h2d"] + device["compute"] + device["d2h"]
+        return [t1 - t0, t2 - t1, *device.values(), latency, t3 - t2, t3 - t0], sum(len(d.scores) for d in found)
+
+    def warm(self, seconds: float, clock: Clock) -> float:
+        """Calls that are not counted, at least one; seconds that the last one took."""
+        start = clock()
+        while True:
+            began = clock()
+            self.call(self.warm_calls, clock)
+            self.warm_calls += 1
+            now = clock()
+            if now - start >= seconds:
+                return now - began
+
+    def turn(self, seconds: float, clock: Clock, cpu: Clock, *, again: bool) -> None:
+        """Measure for a while.
+
+        Args:
+            seconds: at least one call, whatever this is.
+            clock: seconds, increasing.
+            cpu: CPU seconds of this process.
+            again: another subject ran before, so the first call finds nothing in the caches: it is not counted.
+        """
+        if again:
+            self.warm(0, clock)
+        done = sum(len(r.times) for r in self.rounds)
+        start, busy = clock(), cpu()
+        calls = self._calls(done, start + seconds, clock) if self.slots == 1 else self._parallel(done, seconds, clock)
+        elapsed, busy = clock() - start, cpu() - busy
+        times = np.array([times for times, _ in calls])
+        images = len(calls) * self.predictor.batch
+        self.rounds.append(Round(elapsed, busy, times, sum(found for _, found in calls), images))
+
+    def measure_launches(self, seconds: float) -> None:
+        """Calls of the engine one behind the other without copies, for about ``seconds``, where the backend can."""
+        rate = getattr(self.predictor.runner, "enqueue_rate", None)
+        if rate is None:
+            return
+        few = rate(3) / 3
+        calls = max(3, round(seconds / few)) if few > 0 else 3
+        taken = rate(calls)
+        self.launch_rate = calls / taken if taken > 0 else None
+
+    def _calls(self, first: int, end: float, clock: Clock) -> list[tuple[list[float], int]]:
+        calls = [self.call(first, clock)]
+        while clock() < end:
+            calls.append(self.call(first + len(calls), clock))
+        return calls
+
+    def _parallel(self, first: int, seconds: float, clock: Clock) -> list[tuple[list[float], int]]:
+        """The same from ``slots`` threads; the first error of any of them is raised."""
+        calls: list[tuple[list[float], int]] = []
+        errors: list[BaseException] = []
+        end = clock() + seconds
+
+        def work(offset: int) -> None:
+            try:
+                calls.extend(self._calls(first + offset, end, clock))
+            except BaseException as error:
+                errors.append(error)
+
+        # daemons, so that Ctrl-C ends the program also while a call hangs
+        threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(self.slots)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        return calls
+
+
+def measure(
+    subjects: Sequence[Subject],
     seconds: float,
     warm_up: float,
-    clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, Any]:
-    """Time the stages of a bundle, one call of the graph after the other.
+    rounds: int = 10,
+    *,
+    clock: Clock = time.perf_counter,
+    cpu: Clock = time.process_time,
+    read: Callable[[], None] = lambda: None,
+) -> Iterator[int]:
+    """Measure subjects in turns; their rounds are in them afterwards.
 
     Args:
-        predictor: opened bundle.
-        images: frames, used in turn; each [H, W, 3] uint8 RGB.
-        seconds: time to measure for, at least one call.
-        warm_up: seconds of calls before that are not counted.
+        subjects: what to measure.
+        seconds: for each subject in all, at least one call a round.
+        warm_up: seconds of calls before, for each, that are not counted.
+        rounds: wanted; fewer are made where a turn would hold fewer than 3 calls.
         clock: seconds, increasing.
+        cpu: CPU seconds of this process.
+        read: called before the first round and after each, while nothing is measured.
 
-    Returns:
-        The report that ``ptedge benchmark --json`` prints: latencies in milliseconds a call of ``batch`` images.
+    Yields:
+        The number of rounds, after each.
     """
-    batch = predictor.batch
-    turns = [
-        [images[(start + i) % len(images)] for i in range(batch)] for start in range(0, len(images) * batch, batch)
-    ]
-    times: list[tuple[float, float, float, float]] = []
-    warm_calls, call = 0, 0
-    start = clock()
-    measuring = start
-    while not times or clock() - measuring < seconds:
-        group = turns[call % len(turns)]
-        call += 1
-        t0 = clock()
-        array, letterboxes = predictor.preprocess(group)
-        t1 = clock()
-        outputs = predictor.runner.infer({"images": array})
-        t2 = clock()
-        predictor.postprocess(outputs, letterboxes)
-        t3 = clock()
-        if t0 - start < warm_up or warm_calls == 0:
-            warm_calls += 1
-            measuring = t3
-            continue
-        times.append((t1 - t0, t2 - t1, t3 - t2, t3 - t0))
-    elapsed = clock() - measuring
-    milliseconds = np.array(times) * 1000  # [calls, 4]
-    latency = {name: _statistics(milliseconds[:, i]) for i, name in enumerate(INCLUDED)}
-    variation = latency["end_to_end"]["cv"]
-    return {
-        "calls": len(times),
-        "batch": batch,
-        "seconds": round(elapsed, 3),
-        "warm_up": {"seconds": warm_up, "calls": warm_calls},
-        "throughput": {"images_per_second": round(len(times) * batch / elapsed, 3)},
-        "latency_ms": latency,
-        "warning": _warning(variation, len(times)),
-        "included": INCLUDED,
-        "frames": {"count": len(images), "size": list(images[0].shape[:2])},
-        "input_size": list(predictor.input_size),
-        "precision": predictor.manifest.precision,
-        "model_hash": predictor.model_hash,
-        "backend": predictor.runner.backend,
-        "reason": predictor.runner.reason,
-    }
-
-
-def environment(threads: int | None) -> dict[str, Any]:
-    """What the numbers of a benchmark depend on besides the model."""
-    import cv2
-    import onnxruntime
-
-    return {
-        "cpu": cpu_model(),
-        "cores": os.cpu_count(),
-        "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
-        "threads": threads if threads is not None else "default of ONNX Runtime",
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "ptedge": __version__,
-        "onnxruntime": onnxruntime.__version__,
-        "opencv": cv2.__version__,
-        "numpy": np.__version__,
-    }
+    slowest = max(subject.warm(warm_up, clock) for subject in subjects)
+    if slowest > 0:
+        rounds = max(min(rounds, FEWEST_ROUNDS), min(rounds, int(seconds / (CALLS_A_TURN * slowest))))
+    read()
+    for number in range(rounds):
+        for subject in subjects if number % 2 == 0 else reversed(subjects):
+            subject.turn(seconds / rounds, clock, cpu, again=len(subjects) > 1)
+        read()
+        yield rounds
+    for subject in subjects:
+        subject.measure_launches(min(1.0, seconds / 10))
 
 
 def noise(seed: int = 0) -> NDArray[np.uint8]:
@@ -115,60 +206,20 @@ def noise(seed: int = 0) -> NDArray[np.uint8]:
     return np.ascontiguousarray(small.repeat(16, axis=0).repeat(16, axis=1))
 
 
-def table(report: dict[str, Any]) -> str:
-    """The report for a terminal."""
-    columns = ("min", "mean", "median", "p90", "p95", "p99", "max")
-    lines = [f"{'ms a call':<12}" + "".join(f"{name:>10}" for name in columns)]
-    for stage, values in report["latency_ms"].items():
-        lines.append(f"{stage:<12}" + "".join(f"{values[name]:>10.2f}" for name in columns))
-    height, width = report["input_size"]
-    env = report["environment"]
-    lines += [
-        f"throughput  {report['throughput']['images_per_second']:.2f} images/s: {report['calls']} calls of "
-        f"{report['batch']} in {report['seconds']:.1f} s, after {report['warm_up']['calls']} warm-up calls",
-        f"model       {width}x{height} {report['precision']} on {report['backend']} ({report['reason']})",
-        f"machine     {env['cpu']}, {env['cores_usable']} of {env['cores']} cores, load {env['load']}, "
-        f"threads: {env['threads']}, onnxruntime {env['onnxruntime']}",
-        f"included    {report['included']['end_to_end']}",
-    ]
-    if report["warning"]:
-        lines.append(f"warning     {report['warning']}")
-    return "\n".join(lines)
+def labels(places: Sequence[str], backends: Sequence[str]) -> list[str]:
+    """Distinct names for pairs of a bundle and a backend: the backend alone where there is one bundle.
 
-
-def cpu_model() -> str:
-    """The processor's name."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
-            if line.lower().startswith(("model name", "hardware")):
-                return line.partition(":")[2].strip()
-        return Path("/proc/device-tree/model").read_text("utf-8", "replace").strip("\0\n ")
-    except OSError:
-        return platform.processor() or platform.machine()
-
-
-def _statistics(values: NDArray[np.float64]) -> dict[str, float]:
-    mean = float(values.mean())
-    p50, p90, p95, p99 = (float(v) for v in np.percentile(values, (50, 90, 95, 99)))
-    named = {
-        "min": float(values.min()),
-        "mean": mean,
-        "median": p50,
-        "p90": p90,
-        "p95": p95,
-        "p99": p99,
-        "max": float(values.max()),
-        "cv": float(values.std() / mean) if mean > 0 else 0.0,
-    }
-    return {name: round(value, 4) for name, value in named.items()}
-
-
-def _warning(variation: float, calls: int) -> str | None:
-    if calls < 20:
-        return f"only {calls} calls; percentiles mean little. Measure longer: --seconds"
-    if variation > UNSTABLE:
-        return (
-            f"latency varies by {variation:.0%} (standard deviation against mean): other load, changing clocks "
-            "or heat. Compare medians, or measure on a quiet machine"
-        )
-    return None
+    Args:
+        places: paths of bundles.
+        backends: one for each of them.
+    """
+    parts = {place: place.rstrip("/").split("/") for place in places}
+    tail = 1
+    while len({tuple(p[-tail:]) for p in parts.values()}) < len(parts) and tail < max(map(len, parts.values())):
+        tail += 1
+    names: list[str] = []
+    for place, backend in zip(places, backends, strict=True):
+        name = backend if len(parts) == 1 else f"{'/'.join(parts[place][-tail:])} {backend}"
+        again = sum(other.partition(" #")[0] == name for other in names)
+        names.append(f"{name} #{again + 1}" if again else name)
+    return names

@@ -16,6 +16,7 @@ FACTS = {
     "sm_mhz_max": "clocks.max.sm",
     "persistence": "persistence_mode",
 }
+TEXTS = ("name", "driver", "persistence")
 READINGS = {
     "gpu_c": "temperature.gpu",
     "gpu_w": "power.draw",
@@ -67,7 +68,10 @@ def gpu_facts(ask: Ask = ask_nvidia_smi) -> dict[str, Any] | None:
         ask: answers a list of fields.
     """
     values = ask(list(FACTS.values()))
-    return None if values is None else dict(zip(FACTS, map(_value, values), strict=True))
+    if values is None:
+        return None
+    named = dict(zip(FACTS, values, strict=True))
+    return {name: _text(text) if name in TEXTS else _number(text) for name, text in named.items()}
 
 
 def gpu_reading(ask: Ask = ask_nvidia_smi) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def gpu_reading(ask: Ask = ask_nvidia_smi) -> dict[str, Any]:
         values = ask([*READINGS.values(), field])
         if values is not None:
             *numbers, mask = values
-            found = dict(zip(READINGS, map(_value, numbers), strict=True))
+            found = dict(zip(READINGS, map(_number, numbers), strict=True))
             return {name: v for name, v in found.items() if v is not None} | {"gpu_throttle": throttle_reasons(mask)}
     return {}
 
@@ -101,10 +105,12 @@ def throttle_reasons(mask: str) -> list[str]:
     return [name for bit, name in THROTTLE.items() if bits & bit]
 
 
-def _value(text: str) -> float | str | None:
-    if not text or text.startswith(("[", "N/A")):
-        return None
+def _text(text: str) -> str | None:
+    return None if not text or text.startswith(("[", "N/A")) else text
+
+
+def _number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        return text
+        return None

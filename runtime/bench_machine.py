@@ -11,6 +11,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def environment(threads: int | None, root: Path = ROOT, ask: Ask = ask_nvidia_sm
         "power_mode": power_mode(root),
         "cuda": _cuda_version(),
         "versions": {"ptedge": __version__, "python": platform.python_version()}
-        | {name: _version(names) for name, names in PACKAGES.items()},
+        | {name: _version(name, names) for name, names in PACKAGES.items()},
     }
 
 
@@ -193,7 +194,11 @@ def _cuda_version() -> str | None:
     return f"{version.value // 1000}.{version.value % 1000 // 10}" if version.value else None
 
 
-def _version(distributions: tuple[str, ...]) -> str | None:
+def _version(module: str, distributions: tuple[str, ...]) -> str | None:
+    """Of the loaded module, as JetPack's have no metadata; else of what is installed."""
+    loaded = getattr(sys.modules.get("cv2" if module == "opencv" else module), "__version__", None)
+    if loaded is not None:
+        return str(loaded)
     for name in distributions:
         try:
             return metadata.version(name)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
-SMALLEST = 0.01  # a smaller difference is not called one, however sure
+SMALLEST = 0.01  # share of the least difference that is called one
 PERCENTILES = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
 
 
@@ -29,18 +29,20 @@ class Ratio:
         value: the estimate.
         low: of its 95 % interval; ``None`` where there are too few rounds for one.
         high: of the same.
+        floor: a smaller difference, as a share, is not called one, however sure.
     """
 
     value: float
     low: float | None
     high: float | None
+    floor: float = SMALLEST
 
     @property
     def differs(self) -> bool | None:
         """Whether the two differ by more than their noise; ``None`` where the rounds are too few to tell."""
         if self.low is None or self.high is None:
             return None
-        return not self.low <= 1 <= self.high and abs(math.log(self.value)) >= math.log(1 + SMALLEST)
+        return not self.low <= 1 <= self.high and abs(math.log(self.value)) >= math.log(1 + self.floor)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -68,6 +70,9 @@ def statistics(values: NDArray[np.float64]) -> dict[str, float]:
 def ratio(old: Sequence[float], new: Sequence[float]) -> Ratio:
     """Ratio of two measurements that were made apart: the median over all pairs of an old and a new round.
 
+    Rounds of one measurement are alike in what another start would change, so the interval alone is too sure. A
+    difference must also exceed what either measurement changed from its own first rounds to its last.
+
     Args:
         old: one positive value a round.
         new: the same; their number may differ.
@@ -76,7 +81,8 @@ def ratio(old: Sequence[float], new: Sequence[float]) -> Ratio:
         ``new`` by ``old``; the interval is that of the Mann-Whitney test, from 4 rounds each.
     """
     logs = np.sort((np.log(np.asarray(new))[:, None] - np.log(np.asarray(old))[None, :]).ravel())
-    return _estimate(logs, _pairs_below(len(old), len(new)))
+    drift = max(math.exp(abs(math.log1p(trend(values)))) - 1 for values in (old, new))
+    return replace(_estimate(logs, _pairs_below(len(old), len(new))), floor=max(SMALLEST, drift))
 
 
 def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Ratio:

@@ -1,4 +1,4 @@
-"""The commands of the runtime: run, benchmark, field."""
+"""The commands of the runtime: run and field; benchmark is in bench_cli.py."""
 
 from __future__ import annotations
 
@@ -170,42 +170,6 @@ def run(
         click.echo(json.dumps(report, ensure_ascii=False))
     if status:
         sys.exit(status)
-
-
-@click.command()
-@click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Time to measure for.")
-@click.option("--warm-up", type=click.FloatRange(0), default=2.0, show_default=True, help="Seconds not counted before.")
-@click.option(
-    "--frames", help="Image, folder or video to take up to 32 frames from.  [default: one 1280x720 frame of noise]"
-)
-@BACKEND
-@THREADS
-@JSON
-def benchmark(
-    bundle: Path, seconds: float, warm_up: float, frames: str | None, backend: str, threads: int | None, as_json: bool
-) -> None:
-    """Measure how fast BUNDLE runs here: each stage apart, on frames that are ready in memory.
-
-    \b
-    Example:
-      ptedge benchmark car.bundle --seconds 20 --threads 4
-    """
-    from ptedge.frames import open_frames
-    from ptedge.runner import BundlePredictor
-
-    from .bench import benchmark as measure
-    from .bench import environment, noise, table
-
-    images = [frame.image for frame in open_frames(frames, limit=32)] if frames else [noise()]
-    predictor = BundlePredictor(bundle, backend, threads)
-    try:
-        click.echo(f"measuring for {seconds:g} s on {predictor.runner.backend}", err=True)
-        report = measure(predictor, images, seconds, warm_up)
-    finally:
-        predictor.close()
-    report["environment"] = environment(threads)
-    click.echo(json.dumps(report, ensure_ascii=False) if as_json else table(report))
 
 
 @click.group()

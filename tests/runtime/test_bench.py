@@ -1,55 +1,126 @@
+"""Measuring by a clock that is known: stages, warm-up, turns of several subjects, calls at once."""
+
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tiny_model import tiny_bundle, tiny_onnx
 
+from ptedge.errors import BackendError
 from ptedge.runner import BundlePredictor
-from ptedge.runtime.bench import INCLUDED, benchmark, cpu_model, environment, noise
+from ptedge.runtime.bench import STAGES, Subject, labels, measure, noise
 
 
 class Clock:
-    """Goes on by the steps given, again and again."""
+    """Goes on by the same step at each look."""
 
-    def __init__(self, *steps: float) -> None:
-        self.now, self.steps, self.calls = 0.0, steps, 0
+    def __init__(self, step: float = 0.001) -> None:
+        self.now, self.step = 0.0, step
 
     def __call__(self) -> float:
-        self.now += self.steps[self.calls % len(self.steps)]
-        self.calls += 1
+        self.now += self.step
         return self.now
 
 
-def test_benchmark__numbers_of_a_known_clock(tmp_path: Path) -> None:
-    predictor = BundlePredictor(tiny_bundle(tmp_path / "b", tiny_onnx(batch=2), batch=2).path, "cpu")
-    # every look at the clock takes 1 ms: each stage 1 ms, end to end 3 ms, a call 5 looks at most
-    report = benchmark(predictor, [noise()], seconds=0.1, warm_up=0.02, clock=Clock(0.001))
-    assert report["latency_ms"]["infer"]["mean"] == pytest.approx(1.0)
-    for name in ("min", "mean", "median", "p90", "p95", "p99", "max"):
-        assert report["latency_ms"]["end_to_end"][name] == pytest.approx(3.0)
-    assert report["latency_ms"]["end_to_end"]["cv"] == pytest.approx(0.0, abs=1e-6)
-    assert report["throughput"]["images_per_second"] == pytest.approx(report["calls"] * 2 / report["seconds"], rel=1e-3)
-    assert report["warm_up"]["calls"] >= 1 and report["calls"] >= 20 and report["warning"] is None
-    assert set(report["included"]) == set(report["latency_ms"]) == set(INCLUDED)
+def subject(folder: Path, name: str = "cpu", batch: int = 1, **more: Any) -> Subject:
+    bundle = tiny_bundle(folder, tiny_onnx(batch=batch), batch=batch)
+    return Subject(name, BundlePredictor(bundle.path, "cpu", 1), [noise()], **more)
 
 
-def test_benchmark__warns_of_few_calls_and_of_unsteady_ones(tmp_path: Path) -> None:
-    predictor = BundlePredictor(tiny_bundle(tmp_path / "b").path, "cpu")
-    few = benchmark(predictor, [noise()], seconds=0.01, warm_up=0, clock=Clock(0.005))
-    assert "only" in few["warning"]
-    steps = [0.001] * 10 + [0.05] * 10
-    unsteady = benchmark(predictor, [noise()], seconds=10, warm_up=0, clock=Clock(*steps))
-    assert "latency varies by" in unsteady["warning"]
+def stage(times: np.ndarray, name: str) -> list[float]:
+    return np.unique(times[:, STAGES.index(name)].round(9)).tolist()
+
+
+def test_measure__stages_of_a_known_clock(tmp_path: Path) -> None:
+    one = subject(tmp_path / "b", batch=2)
+    assert list(measure([one], 0.5, 0.02, 10, clock=Clock(), cpu=Clock(0.01))) == [10] * 10
+    for r in one.rounds:
+        # each look is 1 ms: a stage takes one look, the three stages together three
+        assert [stage(r.times, name) for name in ("preprocess", "infer", "postprocess")] == [[0.001]] * 3
+        assert stage(r.times, "end_to_end") == [0.003]
+        for name in ("h2d", "compute", "d2h", "enqueue", "latency"):
+            assert np.isnan(r.times[:, STAGES.index(name)]).all()
+        assert r.images == 2 * len(r.times) and r.detections == 2 * r.images
+        # a call is 4 looks and 1 for the time: after 10 of them 50 ms are over, and the end is 1 look more
+        assert len(r.times) == 10 and r.seconds == pytest.approx(0.051)
+        assert r.busy == pytest.approx(0.01)
+
+
+def test_measure__warms_up_by_time_and_once_at_least(tmp_path: Path) -> None:
+    long, short = subject(tmp_path / "a"), subject(tmp_path / "b")
+    list(measure([long], 0.1, 0.06, 1, clock=Clock()))
+    list(measure([short], 0.1, 0, 1, clock=Clock()))
+    assert long.warm_calls == 10 and short.warm_calls == 1  # 6 looks a call
+
+
+def test_measure__turns_in_both_orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [subject(tmp_path / "a", "a"), subject(tmp_path / "b", "b")]
+    order: list[str] = []
+    real = Subject.turn
+
+    def turn(self: Subject, *arguments: Any, **more: Any) -> None:
+        order.append(self.name)
+        assert more["again"]
+        real(self, *arguments, **more)
+
+    monkeypatch.setattr(Subject, "turn", turn)
+    reads: list[int] = []
+    list(measure(both, 0.2, 0, 3, clock=Clock(), read=lambda: reads.append(len(order))))
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert reads == [0, 2, 4, 6]  # only between rounds
+    assert [s.warm_calls for s in both] == [4, 4]  # one before, and the first of each turn
+
+
+def test_measure__fewer_rounds_where_calls_are_slow(tmp_path: Path) -> None:
+    slow = subject(tmp_path / "b")
+    list(measure([slow], 1, 0, 10, clock=Clock(0.02)))  # about 0.1 s a call, 3 calls a turn at least
+    assert len(slow.rounds) == 6  # never fewer than an interval needs, unless asked for
+    few = subject(tmp_path / "c")
+    list(measure([few], 1, 0, 2, clock=Clock(0.02)))
+    assert len(few.rounds) == 2
+
+
+def test_measure__a_turn_has_a_call_however_long(tmp_path: Path) -> None:
+    one = subject(tmp_path / "b")
+    list(measure([one], 0.1, 0, 1, clock=Clock(5.0)))
+    assert [len(r.times) for r in one.rounds] == [1]
+
+
+def test_subject__takes_the_images_in_turn(tmp_path: Path) -> None:
+    one = subject(tmp_path / "b", batch=2)
+    one.images = [noise(seed) for seed in range(3)]
+    numbers = [[next(i for i in range(3) if image is one.images[i]) for image in one.group(call)] for call in range(3)]
+    assert numbers == [[0, 1], [2, 0], [1, 2]]
+
+
+def test_measure__several_calls_at_once(tmp_path: Path) -> None:
+    one = subject(tmp_path / "b", slots=3)
+    list(measure([one], 0.06, 0, 2))
+    assert all(len(r.times) >= 3 and r.images == len(r.times) for r in one.rounds)
+
+
+def test_measure__an_error_in_one_of_the_threads_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = subject(tmp_path / "b", slots=2)
+
+    def fail(feeds: Any) -> None:
+        raise BackendError("the GPU is gone")
+
+    one.warm(0, Clock())
+    monkeypatch.setattr(one.predictor.runner, "infer", fail)
+    with pytest.raises(BackendError, match="the GPU is gone"):
+        one.turn(0.01, Clock(), Clock(), again=False)
+
+
+def test_labels__short_and_distinct() -> None:
+    assert labels(["a/b", "a/b"], ["cpu", "cuda"]) == ["cpu", "cuda"]
+    assert labels(["x/small", "x/large/"], ["cpu", "cpu"]) == ["small cpu", "large cpu"]
+    assert labels(["x/0/bundle", "x/1/bundle"], ["cpu", "cpu"]) == ["0/bundle cpu", "1/bundle cpu"]
+    assert labels(["b", "b", "b"], ["cpu", "cpu", "cuda"]) == ["cpu", "cpu #2", "cuda"]
 
 
 def test_noise__is_reproducible() -> None:
     assert noise().shape == (720, 1280, 3) and noise().dtype == np.uint8
     np.testing.assert_array_equal(noise(3), noise(3))
-
-
-def test_environment__names_versions() -> None:
-    env = environment(None)
-    assert {"cpu", "cores", "threads", "onnxruntime", "opencv", "ptedge"} <= set(env)
-    assert cpu_model()

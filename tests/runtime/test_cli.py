@@ -210,11 +210,3 @@ def test_field__export_and_prune(bundle: Path, folder: Path, tmp_path: Path) -> 
     assert "removed 1 images; 2 stay" in ptedge("field", "prune", field, "--max-images", 2).stderr
     assert ptedge("field", "prune", field, check=False).exit_code == 2
     assert "2 images" in ptedge("field", "summary", field).stdout
-
-
-def test_benchmark__reports(bundle: Path, folder: Path) -> None:
-    report = ptedge_json("benchmark", bundle, "--seconds", 0.1, "--warm-up", 0, "--frames", folder, "--threads", 1)
-    assert report["frames"] == {"count": 3, "size": [60, 90]}
-    assert report["environment"]["threads"] == 1 and report["environment"]["cpu"]
-    printed = ptedge("benchmark", bundle, "--seconds", 0.1, "--warm-up", 0).stdout
-    assert "end_to_end" in printed and "images/s" in printed
