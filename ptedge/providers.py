@@ -34,6 +34,8 @@ def open_session(
 
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3  # errors; its warnings are about graph details nobody here can act on
+    # threads that wait for work by spinning take the cores that decoding, preprocessing and sinks need
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if threads is not None:
         settings.intra_op_num_threads = threads
     try:
