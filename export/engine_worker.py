@@ -104,7 +104,8 @@ def build(
             report("choosing kernels")
             engine = builder.build_serialized_network(network, config)
             if engine is None:
-                raise BackendError(f"TensorRT {tensorrt.__version__} could not build the engine: {log.text()}")
+                advice = _advice(log.text(), major, options)
+                raise BackendError(f"TensorRT {tensorrt.__version__} could not build the engine: {log.text()}{advice}")
             if timing_cache is not None and cache is not None:
                 with atomic_write(timing_cache) as file:
                     file.write(memoryview(cache.serialize()))
@@ -113,6 +114,15 @@ def build(
             return content
     finally:
         device.close()
+
+
+def _advice(words: str, major: int, options: BuildOptions) -> str:
+    """What to try where TensorRT 8 finds no kernel: it takes exact float32 products from cuBLAS (seen with 8.5.3)."""
+    if "Could not find any implementation" not in words or major >= STRONGLY_TYPED_FROM:
+        return ""
+    tries = ["install cuBLAS of the CUDA version that this TensorRT is for"]
+    tries += [] if options.tf32 else ["allow rounded products: --tf32"]
+    return f" Try this: {', or '.join(tries)}"
 
 
 def _network_flags(tensorrt: Any, major: int) -> int:

@@ -81,7 +81,9 @@ def verify_bundle(
     bundle = open_bundle(path)
     manifest = bundle.manifest
     checks = [Check("files", True, f"match the manifest, model {bundle.model_hash[:12]}")]
-    report = check_graph(bundle.model_path.read_bytes(), manifest.batch, manifest.input_size, manifest.max_detections)
+    report = check_graph(
+        bundle.model_path.read_bytes(), manifest.batch, manifest.input_size, manifest.max_detections, manifest.precision
+    )
     checks.append(Check("graph", True, f"{report.nodes} operators, {report.size / 1e6:.1f} MB, fixed shapes"))
     source = against if against is not None else find_checkpoint(bundle)
     scenes = make_scenes(manifest.input_size)

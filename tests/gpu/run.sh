@@ -11,9 +11,12 @@
 #   TRT_PYTHON  a Python with ptedge, tensorrt and pycuda; may be the same (default: PYTHON)
 #   SKIP_BENCH=1 stops before the measurements; ONLY_BENCH=1 does nothing but them (for a machine that is busy at first)
 #
-# A step that fails is noted in the report and the others go on; the exit status is 1 if any did. About 8 minutes on an H200.
+#   BUILD_OPTIONS  for ptedge build, for example --tf32
+#
+# A step that fails is noted in the report and the others go on; the exit status is 1 if any did. It has not run to the
+# end yet (docs/tensorrt.md); a step gets 400 s at most (STEP_LIMIT), and students are built beside each other.
 set -uo pipefail
-[ $# -ge 3 ] || { sed -n '2,15p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,18p' "$0"; exit 2; }
 here="$(cd "$(dirname "$0")/../.." && pwd)"
 out="$1" data="$2"; shift 2
 PYTHON="${PYTHON:-python3}" TRT_PYTHON="${TRT_PYTHON:-$PYTHON}"
@@ -40,7 +43,7 @@ student() { # export and build one student in three precisions, one after the ot
     [ "$precision" = int8 ] && extra=(--calibrate "$data/target/frames")
     [ -e "$bundle/manifest.json" ] ||
       step "export-$name-$precision" "$PYTHON" -m ptedge export "$checkpoint" --out "$bundle" --precision "$precision" "${extra[@]}" || continue
-    step "build-$name-$precision" "$TRT_PYTHON" -m ptedge build "$bundle" --timing-cache "$out/timing-$name-$precision.cache" --json &
+    step "build-$name-$precision" "$TRT_PYTHON" -m ptedge build "$bundle" ${BUILD_OPTIONS:-} --timing-cache "$out/timing-$name-$precision.cache" --json &
   done
   step "torch-$name" "$PYTHON" tests/gpu/torch_side.py answers "$checkpoint" "$data" "$out/$name"
   wait
