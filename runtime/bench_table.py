@@ -43,7 +43,7 @@ def comparison_text(comparison: Mapping[str, Any]) -> str:
             middle = [f"{values[which]:.4g}" for which in ("old", "new")]
             rows.append([name, *middle, f"{values['ratio']:.3f}", interval, values["verdict"]])
         blocks.append(_aligned(rows))
-    lines = [f"differs     {d['what']}: {d['old']} -> {d['new']}" for d in comparison["differs"]]
+    lines = [f"differs     {d['what']}: {_short(d['old'])} -> {_short(d['new'])}" for d in comparison["differs"]]
     lines += [f"only in old {name}" for name in comparison["only_old"]]
     lines += [f"only in new {name}" for name in comparison["only_new"]]
     lines += [f"warning     {warning}" for warning in comparison["warnings"]]
@@ -154,3 +154,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
         cells = [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
         lines.append("  ".join([row[0].ljust(widths[0]), *cells, row[-1]]).rstrip())
     return "\n".join(lines)
+
+
+def _short(value: Any) -> str:
+    """A value as text; of a hash the beginning."""
+    text = str(value)
+    return f"{text[:12]}..." if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
