@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
 from dataclasses import asdict, replace
@@ -228,10 +229,58 @@ def test_set_options__what_the_version_or_device_lacks(options: BuildOptions, wo
         __version__="8.5.3.1",
         BuilderFlag=types.SimpleNamespace(TF32="TF32"),
         MemoryPoolType=types.SimpleNamespace(WORKSPACE="W"),
+        TacticSource=types.SimpleNamespace(),
     )
-    config = types.SimpleNamespace(set_memory_pool_limit=lambda pool, size: None, clear_flag=lambda flag: None)
+    config = types.SimpleNamespace(
+        set_memory_pool_limit=lambda pool, size: None,
+        clear_flag=lambda flag: None,
+        get_tactic_sources=lambda: 0,
+        set_tactic_sources=lambda sources: None,
+    )
     with pytest.raises(InputError, match=words):
         engine_worker._set_options(tensorrt, types.SimpleNamespace(num_DLA_cores=0), config, options, "fp16")
+
+
+@pytest.mark.parametrize(
+    ("there", "sources"),
+    [((), 0b10000), (("cublas", "cublasLt"), 0b10011), (("cublas", "cublasLt", "cudnn"), 0b10111)],
+)
+def test_leave_out_missing__kernels_whose_library_is_not_there(
+    there: tuple[str, ...], sources: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engine_worker, "_has_symbol", lambda library, symbol: library.split(".")[0][3:] in there)
+    tensorrt = types.SimpleNamespace(TacticSource=types.SimpleNamespace(CUBLAS=0, CUBLAS_LT=1, CUDNN=2, JIT=4))
+    found: list[int] = []
+    config = types.SimpleNamespace(get_tactic_sources=lambda: 0b10111, set_tactic_sources=found.append)
+    engine_worker._leave_out_missing(tensorrt, config)
+    assert found == [sources]
+    told = [json.loads(line)["step"] for line in capsys.readouterr().out.splitlines()]
+    missing = [name for name in ("cublas", "cublasLt", "cudnn") if name not in there]
+    assert told == [f"without kernels of {name}, whose library is not here" for name in missing]
+
+
+def test_has_symbol__of_libraries_that_are_and_are_not_there() -> None:
+    assert engine_worker._has_symbol("libc.so.6", "malloc")
+    assert not engine_worker._has_symbol("libc.so.6", "cublasGetProperty")
+    assert not engine_worker._has_symbol("libnothing.so.77", "malloc")
+
+
+@pytest.mark.parametrize(
+    ("words", "major", "tf32", "expected"),
+    [
+        (
+            "Could not find any implementation for node {X}",
+            8,
+            False,
+            "install cuBLAS of the CUDA version .*, or .*--tf32",
+        ),
+        ("Could not find any implementation for node {X}", 8, True, "install cuBLAS .* is for$"),
+        ("Could not find any implementation for node {X}", 10, False, "^$"),
+        ("out of memory", 8, False, "^$"),
+    ],
+)
+def test_advice__where_tensorrt_8_finds_no_kernel(words: str, major: int, tf32: bool, expected: str) -> None:
+    assert re.search(expected, engine_worker._advice(words, major, BuildOptions(tf32=tf32)))
 
 
 def test_records_of_the_manifest_survive_json(bundle: Bundle) -> None:
