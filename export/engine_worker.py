@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptedge.cuda import CudaDevice
-from ptedge.errors import BackendError, InputError, PtedgeError, missing_extra
+from ptedge.errors import BackendError, InputError, PtedgeError
 from ptedge.files import atomic_write
 from ptedge.trt_runner import load_tensorrt, make_log, start
+
+from .engine_precision import allow_precision
 
 if TYPE_CHECKING:
     import tensorrt as trt
@@ -98,7 +100,7 @@ def build(
             config = builder.create_builder_config()
             _set_options(tensorrt, builder, config, options, precision)
             if major < STRONGLY_TYPED_FROM:
-                _set_precision(tensorrt, network, config, model, precision)
+                allow_precision(tensorrt, network, config, model, precision)
             cache = _load_cache(config, timing_cache)
             _watch(tensorrt, config)
             report("choosing kernels")
@@ -199,69 +201,6 @@ def _has_symbol(library: str, symbol: str) -> bool:
 def _need(there: bool, option: str, version: str) -> None:
     if not there:
         raise InputError(f"{option} needs TensorRT 8.6 or later; here is {version}. Leave the option out")
-
-
-def _set_precision(tensorrt: Any, network: Any, config: Any, model: bytes, precision: str) -> None:
-    """TensorRT 8: allow what the graph uses, and hold every float32 layer of the graph to float32."""
-    if precision == "fp32":
-        return
-    flags = tensorrt.BuilderFlag
-    if precision == "int8":
-        config.set_flag(flags.INT8)
-        return  # Q and DQ say which layers; the others are float32, the only other type allowed
-    config.set_flag(flags.FP16)
-    config.set_flag(flags.OBEY_PRECISION_CONSTRAINTS)
-    types = float_types(model)
-    pending: list[Any] = []
-    for i in range(network.num_layers):
-        layer = network.get_layer(i)
-        pending.append(layer)
-        kind = next((types[name] for name in _output_names(layer) if name in types), None)
-        if kind is None:
-            continue  # a helper layer of the parser: it belongs to the node whose output comes next
-        for member in pending:
-            _hold(tensorrt, member, tensorrt.float32 if kind == "float32" else tensorrt.float16)
-        pending.clear()
-
-
-def _output_names(layer: Any) -> list[str]:
-    return [layer.get_output(j).name for j in range(layer.num_outputs) if layer.get_output(j) is not None]
-
-
-def _hold(tensorrt: Any, layer: Any, kind: Any) -> None:
-    """Give a layer its precision; layers on integers and booleans, casts and constants have none to give."""
-    outputs = [layer.get_output(j) for j in range(layer.num_outputs)]
-    floating = (tensorrt.float32, tensorrt.float16)
-    fixed = (tensorrt.LayerType.CONSTANT, tensorrt.LayerType.SHAPE, tensorrt.LayerType.IDENTITY)
-    if layer.type in fixed or not any(output is not None and output.dtype in floating for output in outputs):
-        return
-    layer.precision = kind
-    for j, output in enumerate(outputs):
-        if output is not None and output.dtype in floating:
-            layer.set_output_type(j, kind)
-
-
-def float_types(model: bytes) -> dict[str, str]:
-    """Tensors of an ONNX graph that are ``float32`` or ``float16``, by name.
-
-    Args:
-        model: serialised ONNX.
-
-    Raises:
-        MissingExtraError: no onnx package.
-    """
-    try:
-        import onnx
-    except ImportError:
-        raise missing_extra("onnx", "tensorrt") from None
-    proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
-    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.FLOAT16: "float16"}
-    values = (*proto.graph.value_info, *proto.graph.output)
-    return {
-        value.name: kinds[value.type.tensor_type.elem_type]
-        for value in values
-        if value.type.tensor_type.elem_type in kinds
-    }
 
 
 def _load_cache(config: Any, path: Path | None) -> Any:

@@ -6,6 +6,7 @@ a KeyError. The engine's work is a Python function.
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from enum import Enum
@@ -223,3 +224,13 @@ def fake_tensorrt(
     module.__version__ = version  # type: ignore[attr-defined]
     module.ILogger, module.Runtime, module.TensorIOMode = ILogger, Runtime, modes  # type: ignore[attr-defined]
     return module
+
+
+def install(monkeypatch: Any, driver: FakeDriver, tensors: Tensors, work: Callable[..., dict[str, Any]]) -> FakeDriver:
+    """Put pycuda and tensorrt on simulated memory in place of the real ones, for one test."""
+    package = types.ModuleType("pycuda")
+    package.driver = driver  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pycuda", package)
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, tensors, work))
+    return driver

@@ -17,9 +17,10 @@ from onnx import TensorProto, helper
 from ptedge.bundle import MANIFEST_NAME, Bundle, Manifest, open_bundle, write_bundle
 from ptedge.engine_file import EngineRecord, Platform
 from ptedge.errors import BackendError, InputError
-from ptedge.export import engine, engine_worker
+from ptedge.export import engine, engine_precision, engine_worker
 from ptedge.export.engine import available_memory, build_engine, default_timing_cache, memory_advice, run_worker
-from ptedge.export.engine_worker import BuildOptions, float_types
+from ptedge.export.engine_precision import float_types
+from ptedge.export.engine_worker import BuildOptions
 
 HERE = Platform("10.3.0", "12.6", "Orin", "8.7")
 
@@ -185,7 +186,7 @@ def _fake_network(layers: list[FakeLayer]) -> tuple[Any, Any, Any, list[str]]:
     return tensorrt, network, types.SimpleNamespace(set_flag=flags.append), flags
 
 
-def test_set_precision__tensorrt_8_is_held_to_what_the_graph_says() -> None:
+def test_allow_precision__tensorrt_8_is_held_to_what_the_graph_says() -> None:
     helper_layer = FakeLayer("shuffle", FakeTensor("(Unnamed Layer* 3)", "float32"))
     layers = [
         FakeLayer("identity", FakeTensor("low", "float16")),
@@ -197,16 +198,16 @@ def test_set_precision__tensorrt_8_is_held_to_what_the_graph_says() -> None:
         FakeLayer("topk", FakeTensor("index", "int32")),
     ]
     tensorrt, network, config, flags = _fake_network(layers)
-    engine_worker._set_precision(tensorrt, network, config, _half_model(), "fp16")
+    engine_precision.allow_precision(tensorrt, network, config, _half_model(), "fp16")
     assert flags == ["FP16", "OBEY"]
     assert [layer.precision for layer in layers] == ["", "float16", "", "", "float32", "float32", ""]
     assert layers[5].types == {0: "float32"}
 
 
 @pytest.mark.parametrize(("precision", "expected"), [("fp32", []), ("int8", ["INT8"])])
-def test_set_precision__other_precisions_need_no_holding(precision: str, expected: list[str]) -> None:
+def test_allow_precision__other_precisions_need_no_holding(precision: str, expected: list[str]) -> None:
     tensorrt, network, config, flags = _fake_network([])
-    engine_worker._set_precision(tensorrt, network, config, b"", precision)
+    engine_precision.allow_precision(tensorrt, network, config, b"", precision)
     assert flags == expected
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-import types
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from fake_tensorrt import FakeDriver, fake_tensorrt
+from fake_tensorrt import FakeDriver, install
 from tiny_model import tiny_bundle
 
 from ptedge import trt_slot
@@ -63,12 +62,7 @@ def device(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> FakeDriver:
         "entropy": ((1, D), "FLOAT", False),
         "converged": ((1,), "INT32", False),
     }
-    driver = FakeDriver()
-    package = types.ModuleType("pycuda")
-    package.driver = driver  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pycuda", package)
-    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
-    monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, tensors, _answer))
+    driver = install(monkeypatch, FakeDriver(), tensors, _answer)
     monkeypatch.setattr(trt_slot, "CudaGraph", _no_graph)
     return driver
 

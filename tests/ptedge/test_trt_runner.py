@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-import types
 from typing import Any
 
 import numpy as np
 import pytest
-from fake_tensorrt import FakeDriver, fake_tensorrt
+from fake_tensorrt import FakeDriver, fake_tensorrt, install
 
 from ptedge import trt_runner, trt_slot
 from ptedge.cuda import CudaDevice, CudaGraph
@@ -48,11 +47,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 
 
 def _install(monkeypatch: pytest.MonkeyPatch, driver: FakeDriver) -> FakeDriver:
-    package = types.ModuleType("pycuda")
-    package.driver = driver  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pycuda", package)
-    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
-    monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, TENSORS, _work))
+    install(monkeypatch, driver, TENSORS, _work)
     monkeypatch.setattr(trt_slot, "CudaGraph", RecordedWork)
     return driver
 
