@@ -11,12 +11,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ptedge.bundle import MANIFEST_NAME, Bundle, open_bundle
+from ptedge.commands.machine import memory
 from ptedge.cuda import CudaDevice
 from ptedge.engine_file import EngineRecord, Platform, add_record, engine_name, same_build
 from ptedge.errors import BackendError, InputError
@@ -82,14 +83,12 @@ def build_engine(
         os.replace(temporary, bundle.path / record.file)
     finally:
         temporary.unlink(missing_ok=True)
-    record = EngineRecord(
-        **{
-            **asdict(record),
-            "sha256": digest,
-            "built": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "seconds": float(done["seconds"]),
-            "memory_mb": int(done["memory_mb"]),
-        }
+    record = replace(
+        record,
+        sha256=digest,
+        built=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        seconds=float(done["seconds"]),
+        memory_mb=int(done["memory_mb"]),
     )
     add_record(bundle.path / MANIFEST_NAME, record)
     return record, True
@@ -119,13 +118,8 @@ def memory_advice(model_bytes: int, workspace_mb: int, free_gpu: int, available:
 
 def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
     """Bytes of main memory that a program could still get; 0 where the system does not tell."""
-    try:
-        for line in meminfo.read_text("ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return 0
+    found = memory(meminfo)
+    return found[0] if found else 0
 
 
 def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[str] | None = None) -> dict[str, Any]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import tensorrt as trt
 
 STRONGLY_TYPED_FROM = 10  # major version; before it, precision is given by flags
-HARDWARE = ("none", "ampere_plus")
 # TensorRT 8's sources of kernels outside itself: TacticSource -> libraries of CUDA 11 and 12, a function in them
 OUTSIDE_KERNELS = {
     "CUBLAS": (("libcublas.so.11", "libcublas.so.12"), "cublasGetProperty"),

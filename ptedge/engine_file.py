@@ -7,6 +7,7 @@ built with (unless built to be compatible), so all of that stands in the manifes
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 from ptedge.config import from_dict, require_one_of, to_dict
 from ptedge.errors import ArtifactError, ConfigError
-from ptedge.files import sha256_file, write_json
+from ptedge.files import write_json
 
 ENGINE_SUFFIX = ".engine"
 
@@ -203,13 +204,14 @@ def read_engine(folder: Path, record: EngineRecord) -> bytes:
     """
     path = folder / record.file
     try:
-        if sha256_file(path) != record.sha256:
-            raise ArtifactError(
-                f"{path} does not match the manifest: changed or cut short. Build it again: ptedge build {folder}"
-            )
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise ArtifactError(f"cannot read {path}: {error.strerror}. Build it again: ptedge build {folder}") from None
+    if hashlib.sha256(content).hexdigest() != record.sha256:
+        raise ArtifactError(
+            f"{path} does not match the manifest: changed or cut short. Build it again: ptedge build {folder}"
+        )
+    return content
 
 
 def same_build(record: EngineRecord, other: EngineRecord) -> bool:

@@ -96,9 +96,9 @@ def check_machine(folder: Path = Path()) -> Check:
     # cores this process may use, which in a container are fewer than the machine has
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     parts = [f"{cores} cores"]
-    memory = _memory()
-    if memory:
-        parts.append(f"{memory[0] / 2**30:.1f} of {memory[1] / 2**30:.1f} GiB memory free")
+    found = memory()
+    if found:
+        parts.append(f"{found[0] / 2**30:.1f} of {found[1] / 2**30:.1f} GiB memory free")
     free = shutil.disk_usage(folder).free
     parts.append(f"{free / 2**30:.1f} GiB disk free")
     if free < 2**30:
@@ -278,10 +278,14 @@ def _has(build: str, feature: str) -> bool:
     return "YES" in line
 
 
-def _memory() -> tuple[int, int] | None:
-    """(available, total) bytes, where the system tells."""
+def memory(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int] | None:
+    """Main memory in bytes, available to a program and in all; ``None`` where the system does not tell.
+
+    Args:
+        meminfo: the system's own account, in KiB.
+    """
     try:
-        rows = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if ":" in line)
+        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
         available, total = (int(rows[key].split()[0]) * 1024 for key in ("MemAvailable", "MemTotal"))
     except (OSError, KeyError, ValueError, IndexError):
         return None

@@ -7,30 +7,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from servers.mjpeg_server import MjpegServer, number_in
+from servers.reconnecting import after
 
 from ptedge.errors import InputError
-from ptedge.frames import Frame, FrameSource, LiveOptions, open_frames
+from ptedge.frames import LiveOptions, open_frames
 
 QUICK = LiveOptions(connect=1.0, stall=0.4, first_wait=0.02, longest_wait=0.1)
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
-
-
-def after(frames: Iterator[Frame], number: int, source: FrameSource, seconds: float = 5.0) -> Frame:
-    """The first frame beyond a count of reconnections; a server that does not come back ends the test in time."""
-    guard = threading.Timer(seconds, source.close)
-    guard.start()
-    try:
-        for frame in frames:
-            if source.status.reconnects >= number:
-                return frame
-    finally:
-        guard.cancel()
-    raise AssertionError(f"no frame after {seconds} s: {source.status}")
 
 
 def test_mjpeg__killed_and_restarted_ten_times_with_other_sizes() -> None:

@@ -6,31 +6,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from servers import reconnecting
 from servers.mjpeg_server import number_in
 from servers.rtsp_camera import Proxy, RtspCamera, rtsp_absent
 
 from ptedge.errors import InputError
-from ptedge.frames import Frame, FrameSource, LiveOptions, open_frames
+from ptedge.frames import LiveOptions, open_frames
 
 ABSENT = rtsp_absent()
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=ABSENT)
 QUICK = LiveOptions(connect=5.0, stall=0.8, first_wait=0.02, longest_wait=0.2)
-
-
-def after(frames: Iterator[Frame], number: int, source: FrameSource, seconds: float = 6.0) -> Frame:
-    """The first frame beyond a count of reconnections; a server that does not come back ends the test in time."""
-    guard = threading.Timer(seconds, source.close)
-    guard.start()
-    try:
-        for frame in frames:
-            if source.status.reconnects >= number:
-                return frame
-    finally:
-        guard.cancel()
-    raise AssertionError(f"no frame after {seconds} s: {source.status}")
+after = partial(reconnecting.after, seconds=6.0)
 
 
 def test_rtsp__frames_and_their_age() -> None:
