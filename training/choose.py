@@ -8,7 +8,7 @@ from typing import Any
 
 from ptedge.config import require
 
-from .guard import GOOD, GuardConfig, readings
+from .guard import GuardConfig, readings
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,14 @@ class ChoiceConfig:
         enabled: choose; otherwise model.pt is the last teacher.
         keep: candidate files in RUN/checkpoints beside the start.
         every: steps between candidates, rounded up to readings of the monitors; 0 for a tenth of the run.
-        tolerance: the last teacher is chosen unless its score is lower than the best one's by more than this.
+        tolerance: the last teacher is chosen unless its score is lower than the best one's by more than this; with 16
+            monitored frames about one and a half standard errors of the difference of two scores.
     """
 
     enabled: bool = True
     keep: int = 4
     every: int = 0
-    tolerance: float = 0.05
+    tolerance: float = 0.1
 
     def __post_init__(self) -> None:
         require("choice.keep", self.keep, 1, 1000)
@@ -45,7 +46,7 @@ class Candidate:
     Attributes:
         step: steps done.
         score: see :func:`score_of`.
-        sound: no limit of the guards is more than three quarters used up.
+        sound: within all limits of the guards.
         signals: what was measured.
     """
 
@@ -80,7 +81,7 @@ def make_candidate(step: int, signals: Mapping[str, Any], start: Mapping[str, An
         limits: those of the guards, which hold here even when guards are off.
     """
     found = readings(signals, start, limits)
-    sound = step == 0 or all(reading.strain <= GOOD for reading in found)
+    sound = step == 0 or all(reading.strain <= 1.0 for reading in found)
     return Candidate(step, round(score_of(signals), 6), sound, dict(signals))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ptedge.config import require, require_one_of
 
-GOOD = 0.75  # a state is worth going back to, and a teacher worth deploying, when no limit is used up further than this
+GOOD = 0.75  # a state is worth going back to when no limit is used up further than this, or it would soon trip again
 HISTORY = 64  # gradient norms that a new one is compared with
 ENOUGH = 16  # of them, before it is
 
