@@ -181,13 +181,20 @@ def _set_options(tensorrt: Any, builder: Any, config: Any, options: BuildOptions
 
 
 def _leave_out_missing(tensorrt: Any, config: Any) -> None:
-    """TensorRT 8 also uses kernels of cuBLAS and cuDNN, and fails where it expects a library that is not there."""
-    sources = config.get_tactic_sources()
+    """TensorRT 8 also uses kernels of cuBLAS and cuDNN, and fails where it expects a library that is not there.
+
+    Without cuBLAS it is not enough to leave its kernels out of the timing: the compiler of fused layers counts on it for
+    products too, until 8.5's preview feature tells it to use its own, which is the default from 8.6 on.
+    """
+    sources, missing = config.get_tactic_sources(), set()
     for name, (libraries, symbol) in OUTSIDE_KERNELS.items():
         if hasattr(tensorrt.TacticSource, name) and not any(_has_symbol(library, symbol) for library in libraries):
             report(f"without kernels of {libraries[0].partition('.')[0][3:]}, whose library is not here")
             sources &= ~(1 << int(getattr(tensorrt.TacticSource, name)))
+            missing.add(name)
     config.set_tactic_sources(sources)
+    if missing & {"CUBLAS", "CUBLAS_LT"} and hasattr(tensorrt, "PreviewFeature"):
+        config.set_preview_feature(tensorrt.PreviewFeature.DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805, True)
 
 
 def _has_symbol(library: str, symbol: str) -> bool:

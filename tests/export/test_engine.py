@@ -243,18 +243,35 @@ def test_set_options__what_the_version_or_device_lacks(options: BuildOptions, wo
 
 
 @pytest.mark.parametrize(
-    ("there", "sources"),
-    [((), 0b10000), (("cublas", "cublasLt"), 0b10011), (("cublas", "cublasLt", "cudnn"), 0b10111)],
+    ("there", "sources", "previews"),
+    [
+        ((), 0b10000, [("own products", True)]),
+        (("cublas", "cudnn"), 0b10101, [("own products", True)]),
+        (("cublas", "cublasLt"), 0b10011, []),
+        (("cublas", "cublasLt", "cudnn"), 0b10111, []),
+    ],
 )
 def test_leave_out_missing__kernels_whose_library_is_not_there(
-    there: tuple[str, ...], sources: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    there: tuple[str, ...],
+    sources: int,
+    previews: list[tuple[str, bool]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(engine_worker, "_has_symbol", lambda library, symbol: library.split(".")[0][3:] in there)
-    tensorrt = types.SimpleNamespace(TacticSource=types.SimpleNamespace(CUBLAS=0, CUBLAS_LT=1, CUDNN=2, JIT=4))
+    tensorrt = types.SimpleNamespace(
+        TacticSource=types.SimpleNamespace(CUBLAS=0, CUBLAS_LT=1, CUDNN=2, JIT=4),
+        PreviewFeature=types.SimpleNamespace(DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805="own products"),
+    )
     found: list[int] = []
-    config = types.SimpleNamespace(get_tactic_sources=lambda: 0b10111, set_tactic_sources=found.append)
+    previewed: list[tuple[str, bool]] = []
+    config = types.SimpleNamespace(
+        get_tactic_sources=lambda: 0b10111,
+        set_tactic_sources=found.append,
+        set_preview_feature=lambda feature, on: previewed.append((feature, on)),
+    )
     engine_worker._leave_out_missing(tensorrt, config)
-    assert found == [sources]
+    assert found == [sources] and previewed == previews
     told = [json.loads(line)["step"] for line in capsys.readouterr().out.splitlines()]
     missing = [name for name in ("cublas", "cublasLt", "cudnn") if name not in there]
     assert told == [f"without kernels of {name}, whose library is not here" for name in missing]
