@@ -183,8 +183,8 @@ def _set_options(tensorrt: Any, builder: Any, config: Any, options: BuildOptions
 def _leave_out_missing(tensorrt: Any, config: Any) -> None:
     """TensorRT 8 also uses kernels of cuBLAS and cuDNN, and fails where it expects a library that is not there.
 
-    Without cuBLAS it is not enough to leave its kernels out of the timing: the compiler of fused layers counts on it for
-    products too, until 8.5's preview feature tells it to use its own, which is the default from 8.6 on.
+    Without cuBLAS it is not enough to leave its kernels out of the timing: the compiler of fused layers counts on it
+    for products too, until 8.5's preview feature tells it to use its own, which is the default from 8.6 on.
     """
     sources, missing = config.get_tactic_sources(), set()
     for name, (libraries, symbol) in OUTSIDE_KERNELS.items():

@@ -30,6 +30,8 @@ class GuardConfig:
         min_objects_ratio: sum of scores an image, against the start.
         max_objects_ratio: sum of scores an image, against the start.
         min_source_coverage: share of what the start found that the teacher finds still.
+        min_side_ratio: widths, or heights, of the teacher's boxes over the start's: boxes that tighten step by step.
+        max_side_ratio: the same, for boxes that grow.
         min_student_agreement: agreement of teacher and student.
         min_consistency_ratio: agreement of the teacher's answers to weak and strong views, against the start.
         min_entropy_ratio: class entropy, against the start: over-confidence.
@@ -47,6 +49,8 @@ class GuardConfig:
     min_objects_ratio: float = 0.25
     max_objects_ratio: float = 4.0
     min_source_coverage: float = 0.2
+    min_side_ratio: float = 0.9
+    max_side_ratio: float = 1.5
     min_student_agreement: float = 0.1
     min_consistency_ratio: float = 0.8
     min_entropy_ratio: float = 0.25
@@ -59,9 +63,9 @@ class GuardConfig:
         require("guard.patience", self.patience, 1)
         require("guard.max_rollbacks", self.max_rollbacks, 0)
         require("guard.lr_factor", self.lr_factor, 0, 1, open_low=True)
-        for name in ("max_boxes_ratio", "max_objects_ratio", "max_gradient_ratio"):
+        for name in ("max_boxes_ratio", "max_objects_ratio", "max_side_ratio", "max_gradient_ratio"):
             require(f"guard.{name}", getattr(self, name), 1, open_low=True)
-        for name in ("source_coverage", "student_agreement", "consistency_ratio", "objects_ratio"):
+        for name in ("source_coverage", "side_ratio", "student_agreement", "consistency_ratio", "objects_ratio"):
             require(f"guard.min_{name}", getattr(self, f"min_{name}"), 0, 0.99)
         for name in ("entropy_ratio", "sigma_ratio"):
             require(f"guard.min_{name}", getattr(self, f"min_{name}"), 0, 0.99)
@@ -99,12 +103,15 @@ def readings(signals: Mapping[str, Any], start: Mapping[str, Any], config: Guard
         start: the same, of the first reading.
         config: limits.
     """
+    sides = [side for side in (signals["width_ratio"], signals["height_ratio"]) if side is not None]
     values: dict[str, float | None] = {
         # one box is added to both, so that a start with next to none does not make the second box a flood
         "max_boxes_ratio": (signals["boxes"] + 1.0) / (start["boxes"] + 1.0),
         "min_objects_ratio": _ratio(signals["objects"], start["objects"]),
         "max_objects_ratio": (signals["objects"] + 1.0) / (start["objects"] + 1.0),
         "min_source_coverage": signals["source_coverage"],
+        "min_side_ratio": min(sides, default=None),
+        "max_side_ratio": max(sides, default=None),
         "min_student_agreement": signals["student_agreement"],
         "min_consistency_ratio": _ratio(signals["consistency"], start["consistency"]),
         "min_entropy_ratio": _ratio(signals["entropy"], start["entropy"]),

@@ -109,23 +109,54 @@ def coverage(detections: Sequence[RawDetections], reference: Sequence[RawDetecti
     return _shared(detections, reference) / total if total else None
 
 
+def side_ratios(
+    detections: Sequence[RawDetections], reference: Sequence[RawDetections]
+) -> tuple[float | None, float | None]:
+    """Width and height of boxes over those that the reference gives the same objects.
+
+    Source-free, nothing but the teacher's own boxes says where an object ends, so their sides can drift in small steps
+    that no agreement between teacher and student shows.
+
+    Args:
+        detections: of each image.
+        reference: the same by another detector.
+
+    Returns:
+        Geometric means over pairs as of :func:`agreement`, counting by the score they share; ``None`` without pairs.
+    """
+    weights, ratios = [], []
+    for a, b in zip(detections, reference, strict=True):
+        for i, j, score in _pairs(a, b):
+            weights.append(score)
+            ratios.append(((a.boxes[i, 2:] - a.boxes[i, :2]) / (b.boxes[j, 2:] - b.boxes[j, :2])).double().cpu())
+    if not weights:
+        return None, None
+    weight = torch.tensor(weights, dtype=torch.float64).unsqueeze(1)
+    mean = (weight * torch.stack(ratios).log()).sum(dim=0) / weight.sum()
+    return float(mean[0].exp()), float(mean[1].exp())
+
+
 def _shared(first: Sequence[RawDetections], second: Sequence[RawDetections]) -> float:
-    shared = 0.0
-    for a, b in zip(first, second, strict=True):
-        if not len(a.boxes) or not len(b.boxes):
-            continue
-        iou = box_iou(a.boxes, b.boxes)
-        iou = torch.where(a.labels.unsqueeze(1) == b.labels.unsqueeze(0), iou, torch.zeros_like(iou)).cpu()
-        low = torch.minimum(a.scores.unsqueeze(1), b.scores.unsqueeze(0)).cpu()
-        pairs = torch.nonzero(iou > SAME_OBJECT)
-        order = iou[pairs[:, 0], pairs[:, 1]].argsort(descending=True, stable=True)
-        rows, columns = set(), set()
-        for i, j in pairs[order].tolist():
-            if i not in rows and j not in columns:
-                rows.add(i)
-                columns.add(j)
-                shared += float(low[i, j])
-    return shared
+    return sum(score for a, b in zip(first, second, strict=True) for _, _, score in _pairs(a, b))
+
+
+def _pairs(a: RawDetections, b: RawDetections) -> list[tuple[int, int, float]]:
+    """Boxes of one image that mean the same object, paired as for :func:`agreement`: both numbers, the lower score."""
+    if not len(a.boxes) or not len(b.boxes):
+        return []
+    iou = box_iou(a.boxes, b.boxes)
+    iou = torch.where(a.labels.unsqueeze(1) == b.labels.unsqueeze(0), iou, torch.zeros_like(iou)).cpu()
+    low = torch.minimum(a.scores.unsqueeze(1), b.scores.unsqueeze(0)).cpu()
+    candidates = torch.nonzero(iou > SAME_OBJECT)
+    order = iou[candidates[:, 0], candidates[:, 1]].argsort(descending=True, stable=True)
+    found: list[tuple[int, int, float]] = []
+    rows, columns = set(), set()
+    for i, j in candidates[order].tolist():
+        if i not in rows and j not in columns:
+            rows.add(i)
+            columns.add(j)
+            found.append((i, j, float(low[i, j])))
+    return found
 
 
 def total_variation(first: Sequence[float], second: Sequence[float]) -> float:

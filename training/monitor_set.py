@@ -18,7 +18,7 @@ from ptedge.frames import FrameIndex
 from .augment import AugmentConfig
 from .batches import StepBatches
 from .data import TargetViews, collate_target
-from .monitor import agreement, coverage, detection_signals, total_variation
+from .monitor import agreement, coverage, detection_signals, side_ratios, total_variation
 
 MONITOR_STREAM = 3
 CHUNK = 8  # images a forward pass
@@ -100,7 +100,8 @@ class MonitorSet:
             of its class shares from the start's, ``None`` where one finds nothing); ``source_agreement``,
             ``student_agreement`` (teacher against start and student, weak views) and ``consistency`` (the teacher's
             weak against its strong views), see :func:`~ptedge.training.monitor.agreement`; ``source_coverage``, see
-            :func:`~ptedge.training.monitor.coverage`.
+            :func:`~ptedge.training.monitor.coverage`; ``width_ratio`` and ``height_ratio`` to the start's boxes, see
+            :func:`~ptedge.training.monitor.side_ratios`.
         """
         weak = self._detect(teacher, self.weak)
         strong = self._detect(teacher, self.strong)
@@ -112,6 +113,7 @@ class MonitorSet:
         signals["histogram_distance"] = total_variation(signals["classes"], prior) if known else None
         signals["source_agreement"] = agreement(weak, self.start)
         signals["source_coverage"] = coverage(weak, self.start)
+        signals["width_ratio"], signals["height_ratio"] = side_ratios(weak, self.start)
         signals["student_agreement"] = agreement(weak, pupil)
         moved = [moved_detections(d, view, self.input_size) for d, view in zip(weak, self.views, strict=True)]
         signals["consistency"] = agreement(moved, strong)

@@ -18,6 +18,8 @@ START: dict[str, Any] = {
     "histogram_distance": 0.0,
     "source_agreement": 1.0,
     "source_coverage": 1.0,
+    "width_ratio": 1.0,
+    "height_ratio": 1.0,
     "student_agreement": 1.0,
     "consistency": 0.4,
 }

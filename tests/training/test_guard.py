@@ -21,6 +21,8 @@ HEALTHY: dict[str, Any] = {
     "histogram_distance": 0.0,
     "source_agreement": 1.0,
     "source_coverage": 1.0,
+    "width_ratio": 1.0,
+    "height_ratio": 1.0,
     "student_agreement": 1.0,
     "consistency": 0.4,
 }
@@ -56,6 +58,8 @@ def test_reading__strain_by_hand(name: str, value: float, limit: float, strain: 
         ({"objects": 0.1}, "min_objects_ratio", 0.1),  # starvation
         ({"objects": 19.0}, "max_objects_ratio", 10.0),
         ({"source_coverage": 0.05}, "min_source_coverage", 0.05),
+        ({"width_ratio": 1.05, "height_ratio": 0.85}, "min_side_ratio", 0.85),  # boxes tighten on themselves
+        ({"width_ratio": 1.6, "height_ratio": 0.95}, "max_side_ratio", 1.6),
         ({"student_agreement": 0.0}, "min_student_agreement", 0.0),
         ({"consistency": 0.1}, "min_consistency_ratio", 0.25),
         ({"entropy": 0.04}, "min_entropy_ratio", 0.1),  # over-confidence
@@ -70,13 +74,19 @@ def test_readings__each_collapse_crosses_its_limit(changes: dict[str, Any], name
 
 
 def test_readings__the_start_is_no_strain() -> None:
-    assert [reading.strain for reading in readings(HEALTHY, HEALTHY, GuardConfig())] == [0.0] * 9
+    assert [reading.strain for reading in readings(HEALTHY, HEALTHY, GuardConfig())] == [0.0] * 11
 
 
 def test_readings__what_the_start_does_not_have_is_not_judged() -> None:
     empty = {**HEALTHY, "boxes": 0.0, "objects": 0.0, "entropy": None, "sigma": None, "histogram_distance": None}
-    empty.update(consistency=0.0, source_coverage=None)
-    signals = {**HEALTHY, "source_coverage": None, "histogram_distance": None}
+    empty.update(consistency=0.0, source_coverage=None, width_ratio=None, height_ratio=None)
+    signals = {
+        **HEALTHY,
+        "source_coverage": None,
+        "histogram_distance": None,
+        "width_ratio": None,
+        "height_ratio": None,
+    }
     names = {reading.name for reading in readings(signals, empty, GuardConfig())}
     assert names == {"max_boxes_ratio", "max_objects_ratio", "min_student_agreement"}
     # and a model without variances

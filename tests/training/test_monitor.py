@@ -21,6 +21,7 @@ from ptedge.training.monitor import (
     coverage,
     detection_signals,
     pseudo_numbers,
+    side_ratios,
     total_variation,
 )
 from ptedge.training.monitor_set import MonitorConfig, MonitorSet, moved_detections
@@ -153,6 +154,17 @@ def test_agreement__is_a_share(
     value = agreement([scored(*first)], [scored(*second)])
     assert 0.0 <= value <= 1.0 + 1e-6
     assert agreement([scored(*first)], [scored(*first)]) == pytest.approx(1.0)
+
+
+def test_side_ratios__by_hand() -> None:
+    start = [scored((0.8, 0, [0.0, 0.0, 10.0, 20.0]), (0.4, 0, [50.0, 0.0, 60.0, 10.0])), scored((0.5, 1, ALMOST))]
+    # the first is a tenth narrower, the second a fifth lower; the third has another class, so it has no counterpart
+    now = [scored((0.6, 0, [0.0, 0.0, 9.0, 20.0]), (0.9, 0, [50.0, 0.0, 60.0, 8.0])), scored((0.5, 0, ALMOST))]
+    width, height = side_ratios(now, start)
+    assert width == pytest.approx(0.9 ** (0.6 / 1.0))  # shared scores 0.6 and 0.4
+    assert height == pytest.approx(0.8 ** (0.4 / 1.0))
+    assert side_ratios(start, start) == pytest.approx((1.0, 1.0))
+    assert side_ratios([nothing()], [scored((0.8, 0, ALMOST))]) == (None, None)
 
 
 def test_total_variation__by_hand() -> None:
