@@ -14,12 +14,12 @@ from ptedge.preprocess import Letterbox
 
 from .half import to_float16
 from .layers import find_layers, largest_values
-from .quantize import to_int8
+from .quantize import PERCENTILE, to_int8
 from .scenes import make_scenes
 
 FEWEST_FRAMES = 8  # fewer say little of the range that activations take
 FRAMES = 64  # more change the ranges little
-METHOD = "minmax"
+METHOD = "percentile"  # of quantize.METHODS
 
 
 def convert(
@@ -62,7 +62,7 @@ def convert(
             "Give a folder or video of what the device will see"
         )
     quantised, converted, kept = to_int8(proto, frames, batch=batch, method=METHOD)
-    conversion = Conversion(len(converted), (*kept, *layers.predictors), len(frames), METHOD)
+    conversion = Conversion(len(converted), (*kept, *layers.predictors), len(frames), f"{METHOD} {PERCENTILE}")
     return quantised.SerializeToString(), conversion
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .layers import Layers, Proto, find_layers
 
 METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
-PERCENTILE = 99.999
+PERCENTILE = 99.99  # of the magnitudes seen; docs/precision.md compares
 
 
 class FrameReader:
@@ -60,7 +60,7 @@ def to_int8(
     frames: NDArray[np.uint8],
     *,
     batch: int = 1,
-    method: str = "minmax",
+    method: str = "percentile",
     keep: Collection[str] = (),
     float_weights: bool = True,
 ) -> tuple[Proto, list[str], list[str]]:

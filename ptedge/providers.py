@@ -36,6 +36,9 @@ def open_session(
     settings.log_severity_level = 3  # errors; its warnings are about graph details nobody here can act on
     # threads that wait for work by spinning take the cores that decoding, preprocessing and sinks need
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # int8 as it stands in the file and as TensorRT computes it: left to itself, ONNX Runtime rounds biases (and weights
+    # that were kept) to integers as well
+    settings.add_session_config_entry("session.disable_quant_qdq", "1")
     if threads is not None:
         settings.intra_op_num_threads = threads
     try:

@@ -130,3 +130,38 @@ def test_missing_library__is_a_library_or_nothing() -> None:
 def test_backend__unknown(model: Path) -> None:
     with pytest.raises(BackendError, match="must be one of auto, tensorrt, cuda, cpu"):
         Runner(model, "gpu")
+
+
+def test_open_session__int8_is_computed_as_it_stands_in_the_file(tmp_path: Path) -> None:
+    """ONNX Runtime by default rounds weights and biases next to Quantize and Dequantize to integers of its own."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    constants = {
+        "scale": np.float32(0.1),
+        "zero": np.int8(0),
+        "weight": np.array([100, 0.3], np.float32).reshape(2, 1, 1, 1),
+        "bias": np.array([0.011, 0.013], np.float32),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["d"]),
+        helper.make_node("Conv", ["d", "weight", "bias"], ["y"]),
+        helper.make_node("QuantizeLinear", ["y", "scale", "zero"], ["p"]),  # makes it a quantised layer to it
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "layer",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 1, 2, 2])],
+        [
+            helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 2, 2, 2]),
+            helper.make_tensor_value_info("p", onnx.TensorProto.INT8, [1, 2, 2, 2]),
+        ],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    x = np.array([[[[0.1, 5.0], [-3.3, 20.0]]]], np.float32)  # 20 is cut off at 127 times 0.1
+    y = open_session(path, [CPU], 1).run(["y"], {"x": x})[0]
+    np.testing.assert_allclose(y[0, 1].ravel(), [0.043, 1.513, -0.977, 3.823], rtol=1e-5)  # 0.3 x + 0.013
+    np.testing.assert_allclose(y[0, 0].ravel(), [10.011, 500.011, -329.989, 1270.011], rtol=1e-6)
