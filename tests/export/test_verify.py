@@ -16,7 +16,7 @@ from ptedge.bundle import MODEL_NAME, open_bundle, write_bundle
 from ptedge.errors import ArtifactError, InputError
 from ptedge.export.answers import broken_promises
 from ptedge.export.scenes import make_scenes, read_frames
-from ptedge.export.verify import check_lineage, failed, find_checkpoint, verify_bundle
+from ptedge.export.verify import check_lineage, failed, find_checkpoint, promises_kept, verify_bundle
 
 
 def changed_bundle(bundle: Path, out: Path, initializer: str, factor: float) -> Path:
@@ -112,6 +112,11 @@ def test_broken_promises__names_each(bundle: Path) -> None:
     assert with_value("sigma", (0, 5, 0), 1) == ["sigma beyond num_detections are not zero"]
     assert with_value("entropy", (0, 0), np.nan) == ["numbers that are not finite"]
     assert with_value("converged", (0,), 0) == ["NMS not at its fixpoint in 1 images"]
+    cut_short = {**good, "converged": np.zeros(1, np.int32)}
+    assert broken_promises(cut_short, opened, made=True) == []
+    answers = {"black": cut_short, "noise": good}
+    assert promises_kept(answers).endswith("NMS cut short in 1 of black; detections: black 2, noise 2")
+    assert "NMS converged" in promises_kept({"noise": good})
 
 
 def test_make_scenes__cover_the_input() -> None:
