@@ -35,7 +35,8 @@ with stop_on_signals() as stop:
         for word in ("ready", "asked"):
             assert process.stdout.readline().strip() == word
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == -signal.SIGINT
+        # by the signal itself, or by the watching thread where a busy machine lets the main one wait: 130 to a shell
+        assert process.wait(timeout=30) in (-signal.SIGINT, 128 + signal.SIGINT)
 
 
 def test_stop_on_signals__second_signal_ends_a_process_that_hangs() -> None:
