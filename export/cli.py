@@ -64,7 +64,13 @@ def export(
     from .to_onnx import export_checkpoint
 
     bundle, report = export_checkpoint(
-        checkpoint, out, input_size=size, batch=batch, precision=precision, calibrate=calibrate
+        checkpoint,
+        out,
+        input_size=size,
+        batch=batch,
+        precision=precision,
+        calibrate=calibrate,
+        tell=lambda line: click.echo(line, err=True),
     )
     if precision != "fp32":
         click.echo(describe_conversion(precision, bundle.manifest.conversion), err=True)
@@ -212,7 +218,17 @@ def _repair(check: str, bundle: Path, checkpoint: Path | None) -> str:
 
 def describe_conversion(precision: str, conversion: Conversion) -> str:
     """One line on what an export converted and kept."""
-    text = f"{precision}: {conversion.converted} layers converted"
+    share = conversion.share_of_multiplications
+    text = f"{precision}: {conversion.converted} layers converted, {share:.0%} of all multiplications"
     if conversion.calibration_frames:
         text += f", calibrated on {conversion.calibration_frames} frames ({conversion.calibration_method})"
-    return f"{text}; float32 kept in {', '.join(conversion.kept_float32)}, and in all that follows the predictors"
+    if conversion.kept_float16:
+        text += f"; float16 in {_names(conversion.kept_float16)}"
+    return f"{text}; float32 in {_names(conversion.kept_float32)}, and in all that follows the predictors"
+
+
+def _names(layers: tuple[str, ...], at_most: int = 6) -> str:
+    """Layers in words; of many, how many (the manifest has them all)."""
+    if len(layers) > at_most:
+        return f"{len(layers)} others (manifest.json, conversion, names them)"
+    return ", ".join(layers)

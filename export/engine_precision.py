@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ptedge.errors import missing_extra
 
+from .layers import int8_nodes
+
 if TYPE_CHECKING:
     import tensorrt as trt
 
@@ -26,26 +28,29 @@ def allow_precision(
         precision: of the model: ``fp32``, ``fp16`` or ``int8``.
 
     Raises:
-        MissingExtraError: fp16 without the onnx package.
+        MissingExtraError: fp16 or int8 without the onnx package.
     """
     if precision == "fp32":
         return
     flags = tensorrt.BuilderFlag
     if precision == "int8":
         config.set_flag(flags.INT8)
-        return  # Q and DQ say which layers; the others are float32, the only other type allowed
+    types, free = float_types(model), int8_outputs(model)
+    if "float16" not in types.values():
+        return  # Quantize and Dequantize say which layers are int8; the others are float32, the only other type allowed
     config.set_flag(flags.FP16)
     config.set_flag(flags.OBEY_PRECISION_CONSTRAINTS)
-    types = float_types(model)
     pending: list[Any] = []
     for i in range(network.num_layers):
         layer = network.get_layer(i)
         pending.append(layer)
-        kind = next((types[name] for name in _output_names(layer) if name in types), None)
-        if kind is None:
+        names = _output_names(layer)
+        kind = next((types[name] for name in names if name in types), None)
+        if kind is None and not free & set(names):
             continue  # a helper layer of the parser: it belongs to the node whose output comes next
-        for member in pending:
-            _hold(tensorrt, member, tensorrt.float32 if kind == "float32" else tensorrt.float16)
+        if not free & set(names):
+            for member in pending:
+                _hold(tensorrt, member, tensorrt.float32 if kind == "float32" else tensorrt.float16)
         pending.clear()
 
 
@@ -75,10 +80,7 @@ def float_types(model: bytes) -> dict[str, str]:
     Raises:
         MissingExtraError: no onnx package.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise missing_extra("onnx", "tensorrt") from None
+    onnx = _load_onnx()
     proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
     kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.FLOAT16: "float16"}
     values = (*proto.graph.value_info, *proto.graph.output)
@@ -87,3 +89,25 @@ def float_types(model: bytes) -> dict[str, str]:
         for value in values
         if value.type.tensor_type.elem_type in kinds
     }
+
+
+def int8_outputs(model: bytes) -> set[str]:
+    """Tensors inside int8 kernels, where Quantize and Dequantize give the precision and nothing else may.
+
+    Args:
+        model: serialised ONNX.
+
+    Raises:
+        MissingExtraError: no onnx package.
+    """
+    proto = _load_onnx().load_from_string(model)
+    names = int8_nodes(proto)
+    return {name for node in proto.graph.node if node.name in names for name in node.output}
+
+
+def _load_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise missing_extra("onnx", "tensorrt") from None
+    return onnx

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptedge.errors import ArtifactError
 
-from .layers import Proto
+from .layers import QUANTISING, Proto
 
 # what boxes, scores and sigma are made of: a graph of any precision computes it in float32
 FLOAT32_ONLY = frozenset(
@@ -37,7 +37,6 @@ FLOAT32_ONLY = frozenset(
         "Neg",
     }
 )
-QUANTISING = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 
 def check_types(proto: Proto, precision: str) -> None:
@@ -57,7 +56,8 @@ def check_types(proto: Proto, precision: str) -> None:
     types |= {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *graph.value_info, *graph.output)}
     half = {name for name, kind in types.items() if kind == onnx.TensorProto.FLOAT16}
     quantising = [node for node in graph.node if node.op_type in QUANTISING]
-    if bool(half) != (precision == "fp16") or bool(quantising) != (precision == "int8"):
+    may_be_half = {"fp32": (False,), "fp16": (True,), "int8": (False, True)}[precision]
+    if bool(half) not in may_be_half or bool(quantising) != (precision == "int8"):
         raise ArtifactError(
             f"the exported graph is said to be {precision}, but holds {len(half)} float16 tensors and "
             f"{len(quantising)} quantising operators"

@@ -11,21 +11,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .layers import Node, Proto, find_layers
+from .layers import Node, Proto, find_layers, int8_nodes
 
 LARGEST = 65504.0  # of float16
 HEADROOM = 2.0  # an activation this near to the largest number is taken to reach it on another image
 
 
 def to_float16(proto: Proto, largest: Mapping[str, float]) -> tuple[Proto, list[str], list[str]]:
-    """A float32 graph with its layers before the predictors in float16.
+    """A graph with its layers before the predictors in float16, those in int8 apart.
 
     Args:
-        proto: folded float32 graph; unchanged.
+        proto: folded graph, in float32 or with layers in int8; unchanged.
         largest: tensor -> largest magnitude seen; tensors not named are taken to be small.
 
     Returns:
-        The graph; names of the weighted layers converted; names of those kept because a number would overflow.
+        The graph; names of the weighted layers converted; names of those that stay in float32: the first one, and those
+        where a number would overflow.
     """
     import onnx
 
@@ -39,7 +40,8 @@ def to_float16(proto: Proto, largest: Mapping[str, float]) -> tuple[Proto, list[
     for name in types & set(constants):
         if not np.abs(onnx.numpy_helper.to_array(constants[name])).max(initial=0.0) <= LARGEST:
             too_large.add(name)
-    candidates = set(layers.between) - set(layers.stem)
+    int8 = int8_nodes(out)
+    candidates = set(layers.between) - set(layers.stem) - int8
     half = {n.name for n in graph.node if n.name in candidates and not too_large & {*n.input, *n.output}}
     nodes: list[Node] = []
     in_half: set[str] = set()  # tensors that are float16 now
@@ -66,7 +68,7 @@ def to_float16(proto: Proto, largest: Mapping[str, float]) -> tuple[Proto, list[
     _replace(graph.node, nodes)
     _replace(graph.initializer, [*kept, *added])
     converted = [name for name in layers.weighted if name in half]
-    return out, converted, [name for name in layers.weighted if name not in half]
+    return out, converted, [name for name in layers.weighted if name not in half | int8]
 
 
 def float32_tensors(proto: Proto) -> set[str]:

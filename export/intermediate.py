@@ -198,6 +198,11 @@ def run_onnxruntime(model: bytes, feeds: Mapping[str, NDArray[Any]], providers: 
     return dict(zip(names, values, strict=True))
 
 
+def decisions(model: bytes) -> list[str]:
+    """Tensors of a graph that jump when what they are computed from moves by nothing, in the graph's order."""
+    return _Graph(model).decisions
+
+
 class _Graph:
     """Names and types of a graph's tensors, in the order in which they are computed."""
 

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from ptedge.errors import ArtifactError
 
+FUSED = ("Relu", "LeakyRelu", "Clip")  # activations that a layer's kernel applies to its sums
 PREDICTORS = ("objectness", "deltas", "variances", "predictor")  # modules that give a detection's raw numbers
 WEIGHTED = ("Conv", "Gemm", "MatMul")
+QUANTISING = ("QuantizeLinear", "DequantizeLinear")
 
 Node = Any  # onnx.NodeProto
 Proto = Any  # onnx.ModelProto
@@ -46,13 +48,16 @@ def find_layers(proto: Proto) -> Layers:
     """Sort out the nodes of a folded graph.
 
     Args:
-        proto: as :func:`ptedge.export.to_onnx.model_to_onnx` writes it.
+        proto: as :func:`ptedge.export.to_onnx.model_to_onnx` writes it, or in another precision.
 
     Raises:
         ArtifactError: no predictors or no layers before them, so this is another graph.
     """
     nodes = list(proto.graph.node)
     constants = {tensor.name for tensor in proto.graph.initializer}
+    for node in nodes:  # an int8 layer reads its weights through a pair of Quantize and Dequantize
+        if node.op_type in QUANTISING and node.input[0] in constants:
+            constants.update(node.output)
     weighted = [n for n in nodes if n.op_type in WEIGHTED and n.input[1] in constants]
     predictors = {n.name for n in weighted if set(n.name.split("/")) & set(PREDICTORS)}
     dense = {n.name for n in weighted} - predictors
@@ -79,6 +84,45 @@ def find_layers(proto: Proto) -> Layers:
         tuple(between),
         tuple(between[: between.index(before[1])]) if len(before) > 1 else (),
     )
+
+
+def int8_nodes(proto: Proto) -> set[str]:
+    """Names of the nodes that int8 kernels are made of: layers that read int8, their activations, Quantize, Dequantize.
+
+    Their tensors are float32 by the graph's types, and exist in no kernel.
+    """
+    rounded: set[str] = set()  # outputs of Dequantize
+    sums: set[str] = set()  # outputs of int8 layers and of their activations
+    found = set()
+    for node in proto.graph.node:
+        if node.op_type in QUANTISING:
+            rounded.update(node.output)
+        elif rounded & set(node.input) or (node.op_type in FUSED and node.input[0] in sums):
+            sums.update(node.output)
+        else:
+            continue
+        found.add(node.name)
+    return found
+
+
+def multiplications(proto: Proto) -> dict[str, int]:
+    """Layer -> multiplications that it does in one call of the graph, for all layers with weights."""
+    import onnx
+
+    graph = onnx.shape_inference.infer_shapes(proto).graph
+    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in (*graph.value_info, *graph.output)}
+    weights = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    work = {}
+    for node in graph.node:
+        if node.op_type in WEIGHTED and node.input[1] in weights:
+            outputs, weight = int(np.prod(shapes[node.output[0]])), weights[node.input[1]]
+            if node.op_type == "Conv":
+                each = int(np.prod(weight[1:]))
+            else:  # [inputs, outputs], or the other way round
+                transposed = any(a.name == "transB" and a.i for a in node.attribute)
+                each = weight[1 if transposed else 0]
+            work[node.name] = outputs * each
+    return work
 
 
 def largest_values(proto: Proto, names: Iterable[str], images: NDArray[np.uint8]) -> dict[str, float]:

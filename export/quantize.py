@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .layers import Layers, Proto, find_layers
+from .layers import Proto, find_layers
 
 METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
 PERCENTILE = 99.99  # of the magnitudes seen; docs/precision.md compares
@@ -61,28 +61,21 @@ def to_int8(
     *,
     batch: int = 1,
     method: str = "percentile",
-    keep: Collection[str] = (),
     float_weights: bool = True,
-) -> tuple[Proto, list[str], list[str]]:
-    """A float32 graph with its layers before the predictors quantised.
+) -> Proto:
+    """A float32 graph with all its layers before the predictors quantised; :func:`only_these` undoes some.
 
     Args:
         proto: folded float32 graph; unchanged.
         frames: [N, 3, H, W] uint8 network inputs to measure activations on.
         batch: images a call of the graph.
         method: how a range follows from the activations seen, a key of ``METHODS``.
-        keep: names of weighted layers to leave in float32.
         float_weights: store weights in float32 with a pair of Quantize and Dequantize, not as int8.
-
-    Returns:
-        The graph; names of the weighted layers converted; names of those kept.
     """
     import onnx
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 
-    layers = find_layers(proto)
-    kept = {*keep, *sensitive_layers(proto, layers)}
-    chosen = [name for name in layers.weighted if name not in kept]
+    chosen = list(find_layers(proto).weighted)
     kinds = sorted({node.op_type for node in proto.graph.node if node.name in chosen})
     options: dict[str, Any] = {
         "ActivationSymmetric": True,
@@ -119,14 +112,36 @@ def to_int8(
                 )
         finally:
             logger.setLevel(level)
-        return onnx.load(path), chosen, [name for name in layers.weighted if name in kept]
+        return onnx.load(path)
 
 
-def sensitive_layers(proto: Proto, layers: Layers) -> list[str]:
-    """Layers that cost more accuracy than they save time: the first one, and a depthwise one right behind it.
+def only_these(proto: Proto, quantised: Proto, names: Collection[str]) -> Proto:
+    """A quantised graph in which only some layers read int8, and nothing but layers does.
 
-    Measured on EfficientNet-Lite0: either of the two alone moves boxes and sigma five times as far as any other layer.
+    The quantiser hands the rounded tensor to all who read it. A shortcut or RoIAlign gains nothing by that, and passes
+    the rounding on to everything behind.
+
+    Args:
+        proto: the float32 graph.
+        quantised: what :func:`to_int8` made of it.
+        names: weighted layers to keep in int8.
     """
-    first = [node for node in proto.graph.node if node.name in layers.weighted[:2]]
-    groups = {node.name: attribute.i for node in first for attribute in node.attribute if attribute.name == "group"}
-    return [node.name for i, node in enumerate(first) if i == 0 or groups.get(node.name, 1) > 1]
+    import onnx
+
+    out = onnx.ModelProto()
+    out.CopyFrom(quantised)
+    before = {node.name: node for node in proto.graph.node}
+    for node in out.graph.node:
+        if node.name in before and node.name not in names:
+            node.input[:] = before[node.name].input
+    needed = {value.name for value in out.graph.output}
+    nodes = []
+    for node in reversed(out.graph.node):
+        if needed & set(node.output):
+            nodes.append(type(node).FromString(node.SerializeToString()))
+            needed |= set(node.input)
+    constants = {tensor.name: tensor for graph in (quantised.graph, proto.graph) for tensor in graph.initializer}
+    del out.graph.node[:], out.graph.initializer[:]
+    out.graph.node.extend(reversed(nodes))
+    out.graph.initializer.extend(tensor for name, tensor in constants.items() if name in needed)
+    return out

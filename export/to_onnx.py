@@ -24,7 +24,7 @@ from ptedge.errors import ArtifactError, InputError
 from ptedge.files import make_output_folder, sha256_file
 
 from .graph_types import check_types
-from .precision import check_calibration, convert
+from .precision import Tell, check_calibration, convert
 
 OPSET = 17  # the newest that TensorRT 8.5 reads; see deployment notes in docs
 IR_VERSION = 8  # of ONNX 1.12, which belongs to opset 17; older runtimes refuse newer files
@@ -53,6 +53,7 @@ def export_checkpoint(
     batch: int = 1,
     precision: str = "fp32",
     calibrate: str | None = None,
+    tell: Tell = lambda line: None,
 ) -> tuple[Bundle, GraphReport]:
     """Write a checkpoint as a bundle.
 
@@ -63,6 +64,7 @@ def export_checkpoint(
         batch: images a call.
         precision: ``fp32``, ``fp16`` or ``int8``.
         calibrate: frames of what the device will see, for ``int8`` (and to look for overflow, for ``fp16``).
+        tell: takes a line on each step that takes long.
 
     Returns:
         The bundle, and what its graph is made of.
@@ -79,7 +81,8 @@ def export_checkpoint(
     size = input_size if input_size is not None else checkpoint.config.input_size
     check_size(size)
     make_output_folder(out.resolve().parent)
-    model, conversion = convert(model_to_onnx(checkpoint.build(), size, batch), precision, size, batch, calibrate)
+    model = model_to_onnx(checkpoint.build(), size, batch)
+    model, conversion = convert(model, precision, size, batch, calibrate, tell)
     model = finish(model)
     report = check_graph(model, batch, size, checkpoint.config.max_detections, precision)
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)

@@ -14,9 +14,13 @@ class Conversion:
         kept_float32: names of those that stayed in float32; the predictors are always among them.
         calibration_frames: frames that activations were measured on.
         calibration_method: how a range follows from the activations seen.
+        kept_float16: of an int8 graph, names of those in float16.
+        share_of_multiplications: that the converted layers do, of those of all layers.
     """
 
     converted: int = 0
     kept_float32: tuple[str, ...] = ()
     calibration_frames: int = 0
     calibration_method: str = ""
+    kept_float16: tuple[str, ...] = ()
+    share_of_multiplications: float = 0.0

@@ -53,7 +53,7 @@ def open_session(
 
 
 def open_gpu_session(
-    model: Path, provider: str, threads: int | None, devices: int, *, half: bool = False
+    model: Path, provider: str, threads: int | None, devices: int, *, precision: str = "fp32"
 ) -> tuple[Any, str]:
     """Load a model on the GPU.
 
@@ -62,7 +62,7 @@ def open_gpu_session(
         provider: ``CUDA`` or ``TENSORRT`` of this module.
         threads: CPU threads.
         devices: GPUs that answer.
-        half: let TensorRT use float16, for a model that has float16 or int8 parts.
+        precision: of the model, ``fp32``, ``fp16`` or ``int8``: what TensorRT may use.
 
     Returns:
         The session, or ``None`` and why there is none, in words.
@@ -79,7 +79,8 @@ def open_gpu_session(
     providers = [CUDA, CPU]
     options: list[dict[str, str]] = [{}, {}]
     if provider == TENSORRT:
-        providers, options = [TENSORRT, *providers], [{"trt_fp16_enable": str(half)}, *options]
+        allowed = {"trt_fp16_enable": str(precision != "fp32"), "trt_int8_enable": str(precision == "int8")}
+        providers, options = [TENSORRT, *providers], [allowed, *options]
         _load_tensorrt()
     try:
         session = open_session(model, providers, threads, options)

@@ -64,7 +64,7 @@ class Runner:
         self.backend, self.reason = "cpu", "asked for"
         self._session: Any = None
         if backend != "cpu":
-            self._open_gpu(model, backend, threads, half=precision != "fp32")
+            self._open_gpu(model, backend, threads, precision)
         if self._session is None:
             self._session = open_session(model, [CPU], threads)
         self.inputs = {i.name: (tuple(i.shape), np.dtype(_dtype(i.type, model))) for i in self._session.get_inputs()}
@@ -105,10 +105,10 @@ class Runner:
     ) -> None:
         self.close()
 
-    def _open_gpu(self, model: Path, backend: str, threads: int | None, *, half: bool) -> None:
+    def _open_gpu(self, model: Path, backend: str, threads: int | None, precision: str) -> None:
         """Set session, backend and reason; without a GPU the reason alone, or an error when one was asked for."""
         provider = TENSORRT if backend == ORT_TENSORRT else CUDA
-        self._session, problem = open_gpu_session(model, provider, threads, cuda_device_count(), half=half)
+        self._session, problem = open_gpu_session(model, provider, threads, cuda_device_count(), precision=precision)
         if self._session is not None:
             self.backend = "cuda" if backend == "auto" else backend
             self.reason = "a CUDA GPU answers" if backend == "auto" else "asked for"

@@ -47,6 +47,7 @@ def measure(
         "megabytes": report.size / 1e6,
         "nodes": report.nodes,
         "converted": conversion.converted,
+        "share": conversion.share_of_multiplications,
         "kept_float32": list(conversion.kept_float32),
     }
     return result, about

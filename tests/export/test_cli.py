@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from ptedge.cli import cli
+from ptedge.conversion import Conversion
 from ptedge.errors import ArtifactError, InputError
+from ptedge.export.cli import describe_conversion
 
 
 def test_export__writes_a_bundle(checkpoint: Path, tmp_path: Path) -> None:
@@ -44,7 +47,19 @@ def test_export__says_what_was_converted(checkpoint: Path, tmp_path: Path) -> No
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
-    assert "fp16: 35 layers converted; float32 kept in /backbone/conv_stem/Conv, /objectness/Conv" in result.stderr
+    assert (
+        "fp16: 35 layers converted, 99% of all multiplications; float32 in /backbone/conv_stem/Conv, " in result.stderr
+    )
+
+
+def test_describe_conversion__names_few_layers_and_counts_many() -> None:
+    few = Conversion(2, ("/a", "/b"), 64, "percentile 99.99", tuple("cdefgh"), 0.8946)
+    assert describe_conversion("int8", few) == (
+        "int8: 2 layers converted, 89% of all multiplications, calibrated on 64 frames (percentile 99.99); "
+        "float16 in c, d, e, f, g, h; float32 in /a, /b, and in all that follows the predictors"
+    )
+    many = replace(few, kept_float16=tuple("cdefghi"))
+    assert "; float16 in 7 others (manifest.json, conversion, names them); " in describe_conversion("int8", many)
 
 
 def test_verify__json_is_one_document(bundle: Path, tmp_path: Path) -> None:

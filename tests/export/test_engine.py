@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -21,6 +22,7 @@ from ptedge.export import engine, engine_precision, engine_worker
 from ptedge.export.engine import available_memory, build_engine, default_timing_cache, memory_advice, run_worker
 from ptedge.export.engine_precision import float_types
 from ptedge.export.engine_worker import BuildOptions
+from ptedge.export.intermediate import graph_with_outputs
 
 HERE = Platform("10.3.0", "12.6", "Orin", "8.7")
 
@@ -204,11 +206,67 @@ def test_allow_precision__tensorrt_8_is_held_to_what_the_graph_says() -> None:
     assert layers[5].types == {0: "float32"}
 
 
-@pytest.mark.parametrize(("precision", "expected"), [("fp32", []), ("int8", ["INT8"])])
-def test_allow_precision__other_precisions_need_no_holding(precision: str, expected: list[str]) -> None:
+def _int8_model() -> bytes:
+    """float16 product -> int8 product of it and its activation -> float32 exponential."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["low"], name="down", to=TensorProto.FLOAT16),
+        helper.make_node("Mul", ["low", "low"], ["square"], name="half_square"),
+        helper.make_node("Cast", ["square"], ["wide"], name="up", to=TensorProto.FLOAT),
+        *(
+            node
+            for name in ("wide", "weight")
+            for node in (
+                helper.make_node("QuantizeLinear", [name, "scale", "zero"], [f"{name}_q"], name=f"{name}_q"),
+                helper.make_node("DequantizeLinear", [f"{name}_q", "scale", "zero"], [f"{name}_dq"], name=f"{name}_dq"),
+            )
+        ),
+        helper.make_node("MatMul", ["wide_dq", "weight_dq"], ["sums"], name="matmul"),
+        helper.make_node("Relu", ["sums"], ["active"], name="relu"),
+        helper.make_node("Exp", ["active"], ["y"], name="exp"),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in ("x", "y")]
+    constants = [
+        helper.make_tensor("scale", TensorProto.FLOAT, [], [0.5]),
+        helper.make_tensor("zero", TensorProto.INT8, [], [0]),
+        helper.make_tensor("weight", TensorProto.FLOAT, [2, 2], [1.0, 2.0, 3.0, 4.0]),
+    ]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], constants)
+    return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+
+
+def test_allow_precision__int8_kernels_are_left_free_and_the_rest_is_held() -> None:
+    layers = [
+        FakeLayer("identity", FakeTensor("low", "float16")),
+        FakeLayer("elementwise", FakeTensor("square", "float16")),
+        FakeLayer("identity", FakeTensor("wide", "float32")),
+        FakeLayer("quantize", FakeTensor("wide_q", "int8")),
+        FakeLayer("dequantize", FakeTensor("wide_dq", "float32")),
+        FakeLayer("constant", FakeTensor("(Unnamed Layer* 5)", "float32")),
+        FakeLayer("quantize", FakeTensor("weight_q", "int8")),
+        FakeLayer("dequantize", FakeTensor("weight_dq", "float32")),
+        FakeLayer("shuffle", FakeTensor("(Unnamed Layer* 8)", "float32")),
+        FakeLayer("matmul", FakeTensor("sums", "float32")),
+        FakeLayer("activation", FakeTensor("active", "float32")),
+        FakeLayer("unary", FakeTensor("y", "float32")),
+    ]
+    tensorrt, network, config, flags = _fake_network(layers)
+    engine_precision.allow_precision(tensorrt, network, config, _int8_model(), "int8")
+    assert flags == ["INT8", "FP16", "OBEY"]
+    assert [layer.precision for layer in layers] == ["", "float16", *[""] * 9, "float32"]
+
+
+def test_allow_precision__int8_without_float16() -> None:
+    model = graph_with_outputs(_int8_model(), ["y"], {"wide": np.zeros((2, 2), np.float32)})
+    tensorrt, network, config, flags = _fake_network([FakeLayer("unary", FakeTensor("y", "float32"))])
+    engine_precision.allow_precision(tensorrt, network, config, model, "int8")
+    assert flags == ["INT8"]
+    assert network.get_layer(0).precision == ""
+
+
+def test_allow_precision__float32_needs_no_word() -> None:
     tensorrt, network, config, flags = _fake_network([])
-    engine_precision.allow_precision(tensorrt, network, config, b"", precision)
-    assert flags == expected
+    engine_precision.allow_precision(tensorrt, network, config, b"", "fp32")
+    assert flags == []
 
 
 def test_options__in_words() -> None:
@@ -308,5 +366,6 @@ def test_records_of_the_manifest_survive_json(bundle: Bundle) -> None:
     assert asdict(record)["flags"] == ("tf32",)
 
 
-def test_the_model_of_these_tests_is_valid() -> None:
-    onnx.checker.check_model(onnx.load_from_string(_half_model()))
+def test_the_models_of_these_tests_are_valid() -> None:
+    for model in (_half_model(), _int8_model()):
+        onnx.checker.check_model(onnx.load_from_string(model), full_check=True)

@@ -11,17 +11,19 @@ import onnx
 import pytest
 import torch
 from numpy.typing import NDArray
+from small_graph import small_graph
 from tiny_detector import CLASS_NAMES, HEIGHT, WIDTH, tiny_config, use_tiny_detector, write_pictures
 
 from ptedge.bundle import MODEL_NAME, open_bundle
 from ptedge.checkpoint import Checkpoint, save_checkpoint
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError
+from ptedge.export import int8_choice
 from ptedge.export.graph_types import FLOAT32_ONLY, check_types
 from ptedge.export.half import LARGEST, to_float16
-from ptedge.export.layers import find_layers, largest_values
+from ptedge.export.layers import find_layers, largest_values, multiplications
 from ptedge.export.precision import FEWEST_FRAMES, check_calibration, spread_frames
-from ptedge.export.quantize import FrameReader, sensitive_layers, to_int8
+from ptedge.export.quantize import FrameReader, to_int8
 from ptedge.export.to_onnx import export_checkpoint, model_to_onnx
 from ptedge.runner import BundlePredictor
 
@@ -120,8 +122,22 @@ def test_export_checkpoint__manifest_records_the_conversion(tiny: Path) -> None:
     half, int8 = (open_bundle(tiny / name).manifest for name in ("fp16", "int8"))
     assert (half.precision, half.conversion.converted, half.conversion.calibration_frames) == ("fp16", 4, 0)
     assert len(half.conversion.kept_float32) == 4  # the first convolution and three predictors
-    assert (int8.precision, int8.conversion.converted, int8.conversion.calibration_frames) == ("int8", 4, 12)
+    assert half.conversion.kept_float16 == ()
+    assert (int8.precision, int8.conversion.calibration_frames) == ("int8", 12)
     assert int8.conversion.calibration_method
+    layers = find_layers(graph_of(tiny / "fp32"))
+    read = {name: node for node in graph_of(tiny / "int8").graph.node for name in node.output}
+    rounded = [
+        node.name
+        for node in graph_of(tiny / "int8").graph.node
+        if node.name in layers.weighted and read[node.input[0]].op_type == "DequantizeLinear"
+    ]
+    assert 0 < len(rounded) == int8.conversion.converted
+    named = [*rounded, *int8.conversion.kept_float16, *int8.conversion.kept_float32]
+    assert sorted(named) == sorted([*layers.weighted, *layers.predictors])
+    work = multiplications(graph_of(tiny / "fp32"))
+    share = sum(work[name] for name in rounded) / sum(work.values())
+    assert int8.conversion.share_of_multiplications == pytest.approx(share, abs=1e-4)
 
 
 def test_export_checkpoint__int8_quantises_inputs_and_no_bias(tiny: Path) -> None:
@@ -129,15 +145,17 @@ def test_export_checkpoint__int8_quantises_inputs_and_no_bias(tiny: Path) -> Non
     made_by = {name: node for node in proto.graph.node for name in node.output}
     constants = {t.name: t for t in proto.graph.initializer}
     layers = find_layers(graph_of(tiny / "fp32"))
+    manifest = open_bundle(tiny / "int8").manifest
+    assert find_layers(proto).weighted == layers.weighted  # the same are found in either graph
     for node in proto.graph.node:
         quantised = [made_by[n].op_type == "DequantizeLinear" for n in node.input[:2] if n in made_by]
-        if node.name in layers.weighted[1:]:
+        if node.name in set(layers.weighted) - {*manifest.conversion.kept_float16, *manifest.conversion.kept_float32}:
             assert quantised == [True, True], node.name
             assert constants[node.input[2]].data_type == onnx.TensorProto.FLOAT
             scale = onnx.numpy_helper.to_array(constants[made_by[node.input[1]].input[1]])
             assert scale.size == constants[node.input[2]].dims[0]  # one an output channel
-        elif node.name in (*layers.predictors, layers.weighted[0]):
-            assert not any(quantised), node.name
+        else:
+            assert not any(quantised), node.name  # a shortcut or RoIAlign reads what was not rounded
 
 
 def test_to_float16__a_large_weight_stays_in_float32() -> None:
@@ -156,23 +174,6 @@ def test_to_float16__a_large_activation_stays_in_float32() -> None:
     half, converted, kept = to_float16(proto, largest)
     assert (converted, kept) == ([], ["/a/Conv", "/b/Conv", "/c/Conv"])
     assert half.graph.node == proto.graph.node
-
-
-def small_graph(weight: float) -> bytes:
-    """Three 1 x 1 convolutions of ones (the second of ``weight``) before a predictor: uint8 images -> float boxes."""
-    helper = onnx.helper
-    ones = np.ones((3, 3, 1, 1), np.float32)
-    names = ["a", "b", "c", "boxes"]
-    nodes = [helper.make_node("Cast", ["images"], ["pixels"], name="/Cast", to=onnx.TensorProto.FLOAT)]
-    for before, name in zip(["pixels", *names], names, strict=False):
-        path = "/predictor/Conv" if name == "boxes" else f"/{name}/Conv"
-        nodes.append(helper.make_node("Conv", [before, f"{name}_weight"], [name], name=path))
-    weights = [onnx.numpy_helper.from_array(ones * (weight if n == "b" else 1), f"{n}_weight") for n in names]
-    images = helper.make_tensor_value_info("images", onnx.TensorProto.UINT8, [1, 3, 16, 16])
-    boxes = helper.make_tensor_value_info("boxes", onnx.TensorProto.FLOAT, [1, 3, 16, 16])
-    graph = helper.make_graph(nodes, "small", [images], [boxes], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
 
 
 def test_find_layers__an_unknown_graph() -> None:
@@ -195,6 +196,17 @@ def test_export_checkpoint__too_few_frames(tiny: Path, tmp_path: Path, monkeypat
     write_pictures(tmp_path, 2)
     with pytest.raises(InputError, match=f"holds 2 frames; int8 is calibrated on at least {FEWEST_FRAMES}"):
         export_checkpoint(tiny / "model.pt", tmp_path / "b", precision="int8", calibrate=str(tmp_path / "images"))
+    assert not (tmp_path / "b").exists()
+
+
+def test_export_checkpoint__no_layer_stands_int8(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_tiny_detector(monkeypatch)
+    monkeypatch.setattr(int8_choice.choose_layers, "__defaults__", (1e-6,))  # the limit
+    frames = str(tiny / "images")
+    with pytest.raises(
+        InputError, match=r"no layer .* can be rounded .* on .*images by more than 2%.* --precision fp16"
+    ):
+        export_checkpoint(tiny / "model.pt", tmp_path / "b", precision="int8", calibrate=frames)
     assert not (tmp_path / "b").exists()
 
 
@@ -245,12 +257,12 @@ def test_vgg16__both_precisions_run() -> None:
         proto = onnx.load_from_string(model_to_onnx(model, (32, 48), 1))
     layers = find_layers(proto)
     assert len(layers.weighted) == 13 + 1 + 2  # convolutions, the RPN's, fully connected
-    assert sensitive_layers(proto, layers) == [layers.weighted[0]]
     half, converted, _ = to_float16(proto, {})
     assert len(converted) == 15
     frames = np.random.default_rng(0).integers(0, 256, (3, 3, 32, 48), dtype=np.uint8)
-    int8, converted, _ = to_int8(proto, frames, method="minmax")
-    assert len(converted) == 15
+    int8 = to_int8(proto, frames, method="minmax")
+    assert find_layers(int8).weighted == layers.weighted
+    assert sum(node.op_type == "QuantizeLinear" for node in int8.graph.node) == 2 * 16  # an input and weights each
     import onnxruntime
 
     for graph in (half, int8):

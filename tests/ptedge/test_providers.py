@@ -91,11 +91,15 @@ def test_auto__a_broken_model_is_the_models_fault(machine: Machine, tmp_path: Pa
         Runner(tmp_path / "m.onnx")
 
 
-@pytest.mark.parametrize(("precision", "half"), [("fp32", "False"), ("fp16", "True"), ("int8", "True")])
-def test_ort_tensorrt__of_a_bundle(machine: Machine, tmp_path: Path, precision: str, half: str) -> None:
+@pytest.mark.parametrize(
+    ("precision", "allowed"), [("fp32", ("False", "False")), ("fp16", ("True", "False")), ("int8", ("True", "True"))]
+)
+def test_ort_tensorrt__of_a_bundle(machine: Machine, tmp_path: Path, precision: str, allowed: tuple[str, str]) -> None:
     runner = open_runner(tiny_bundle(tmp_path / "b", precision=precision), "ort-tensorrt")
     assert (runner.backend, runner.reason) == ("ort-tensorrt", "asked for")
-    assert machine.asked == [([TENSORRT, CUDA, CPU], [{"trt_fp16_enable": half}, {}, {}], 0)]
+    assert machine.asked == [
+        ([TENSORRT, CUDA, CPU], [dict(zip(("trt_fp16_enable", "trt_int8_enable"), allowed, strict=True)), {}, {}], 0)
+    ]
 
 
 def test_ort_tensorrt__cuda_in_its_place_is_an_error(machine: Machine, model: Path) -> None:
