@@ -52,8 +52,20 @@ def _parse_backends(ctx: click.Context, param: click.Parameter, value: str | Non
 @click.option(
     "--calibrate", metavar="FRAMES", help="Frames of what the device will see, for int8: folder, list, video."
 )
+@click.option(
+    "--int8-error",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SHARE",
+    help="Most that int8 may change the predictors' outputs; more makes more layers int8. Default: 0.015.",
+)
 def export(
-    checkpoint: Path, out: Path, size: tuple[int, int] | None, batch: int, precision: str, calibrate: str | None
+    checkpoint: Path,
+    out: Path,
+    size: tuple[int, int] | None,
+    batch: int,
+    precision: str,
+    calibrate: str | None,
+    int8_error: float | None,
 ) -> None:
     """Write CHECKPOINT as an ONNX bundle for the device.
 
@@ -70,6 +82,7 @@ def export(
         batch=batch,
         precision=precision,
         calibrate=calibrate,
+        int8_error=int8_error,
         tell=lambda line: click.echo(line, err=True),
     )
     if precision != "fp32":
@@ -222,6 +235,7 @@ def describe_conversion(precision: str, conversion: Conversion) -> str:
     text = f"{precision}: {conversion.converted} layers converted, {share:.0%} of all multiplications"
     if conversion.calibration_frames:
         text += f", calibrated on {conversion.calibration_frames} frames ({conversion.calibration_method})"
+        text += f", which changes the predictors' outputs by {conversion.int8_error:.1%}"
     if conversion.kept_float16:
         text += f"; float16 in {_names(conversion.kept_float16)}"
     return f"{text}; float32 in {_names(conversion.kept_float32)}, and in all that follows the predictors"

@@ -9,7 +9,7 @@ errors together stay below a limit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from .intermediate import decisions, graph_with_outputs
 from .layers import Layers, Proto, multiplications
 from .quantize import only_these
 
-LIMIT = 0.02  # of the error at the predictors; docs/precision.md compares
+LIMIT = 0.015  # of the error at the predictors; docs/precision.md compares
 FRAMES = 6  # thousands of places each; more change the errors little
 
 
@@ -29,39 +29,49 @@ class Choice:
     """Layers for int8.
 
     Attributes:
-        layers: their names, in the graph's order.
+        ranges: of activations, how they were found.
+        layers: names, in the graph's order; at least one.
         errors: layer -> error that it causes alone.
-        error: of all chosen together.
+        error: of all chosen together; above the limit only where no layer stays below it alone.
+        share: of all multiplications, that the chosen layers do.
     """
 
+    ranges: str
     layers: tuple[str, ...]
     errors: dict[str, float]
     error: float
+    share: float
 
 
 def choose_layers(
-    proto: Proto, quantised: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int, limit: float = LIMIT
+    proto: Proto, quantised: Mapping[str, Proto], layers: Layers, frames: NDArray[np.uint8], batch: int, limit: float
 ) -> Choice:
     """Find the layers that do most of the arithmetic while their rounding stays unnoticed.
 
     Args:
         proto: the float32 graph.
-        quantised: the same with every layer in int8.
+        quantised: how ranges were found -> the same graph with every layer in int8. The one is taken with which most of
+            the multiplications stay within the limit; if none does, the one with the least error.
         layers: of ``proto``.
         frames: [N, 3, H, W] uint8 network inputs.
         batch: images a call of the graph.
         limit: of the error, see :class:`ErrorMeter`.
     """
-    meter = ErrorMeter(proto, quantised, layers, frames, batch)
+    meter = ErrorMeter(proto, layers, frames, batch)
     work = multiplications(proto)
-    errors = {name: meter.error([name]) for name in layers.weighted}
-    chosen: list[str] = []
-    for name in sorted(errors, key=lambda name: errors[name] ** 2 / work[name]):  # independent roundings add in squares
-        if sum(errors[other] ** 2 for other in (*chosen, name)) <= limit**2:
-            chosen.append(name)
-    while chosen and (error := meter.error(chosen)) > limit:  # they were not as independent as that
-        chosen.pop()
-    return Choice(tuple(name for name in layers.weighted if name in chosen), errors, error if chosen else 0.0)
+    found = []
+    for ranges, graph in quantised.items():
+        errors = {name: meter.error(graph, [name]) for name in layers.weighted}
+        chosen: list[str] = []
+        for name in sorted(errors, key=lambda name: errors[name] ** 2 / work[name]):
+            if sum(errors[other] ** 2 for other in (*chosen, name)) <= limit**2:  # independent roundings add in squares
+                chosen.append(name)
+        while len(chosen) > 1 and meter.error(graph, chosen) > limit:  # they were not as independent as that
+            chosen.pop()
+        names = tuple(name for name in errors if name in chosen) or (min(errors, key=lambda name: errors[name]),)
+        share = sum(work[name] for name in names) / sum(work.values())
+        found.append(Choice(ranges, names, errors, meter.error(graph, names), share))
+    return max(found, key=lambda c: (1, c.share) if c.error <= limit else (0, -c.error))
 
 
 class ErrorMeter:
@@ -73,14 +83,13 @@ class ErrorMeter:
 
     Args:
         proto: the float32 graph.
-        quantised: the same with every layer in int8.
         layers: of ``proto``.
         frames: [N, 3, H, W] uint8 network inputs; about ``FRAMES`` of them are used, at equal distances.
         batch: images a call of the graph.
     """
 
-    def __init__(self, proto: Proto, quantised: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int) -> None:
-        self._proto, self._quantised = proto, quantised
+    def __init__(self, proto: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int) -> None:
+        self._proto = proto
         self._outputs = [node.output[0] for node in proto.graph.node if node.name in layers.predictors]
         rows = np.linspace(0, len(frames) - 1, -(-FRAMES // batch) * batch).round().astype(int)
         self._feeds = [{"images": frames[rows[i : i + batch]]} for i in range(0, len(rows), batch)]
@@ -93,9 +102,9 @@ class ErrorMeter:
         self._wanted = [answer[len(handed) :] for answer in answers]
         self._variance = np.mean([[np.var(value) for value in answer] for answer in self._wanted], axis=0)
 
-    def error(self, names: Collection[str]) -> float:
-        """The error while these layers are in int8 and all others in float32."""
-        model = only_these(self._proto, self._quantised, names).SerializeToString()
+    def error(self, quantised: Proto, names: Collection[str]) -> float:
+        """The error while these layers are in int8, as in ``quantised``, and all others in float32."""
+        model = only_these(self._proto, quantised, names).SerializeToString()
         answers = _run(model, self._outputs, self._handed, self._feeds)
         squares = [
             [np.mean(np.square(a - b, dtype=np.float64)) for a, b in zip(answer, wanted, strict=True)]

@@ -14,7 +14,7 @@ from ptedge.frames import open_frames
 from ptedge.preprocess import Letterbox
 
 from .half import to_float16
-from .int8_choice import LIMIT, choose_layers
+from .int8_choice import LIMIT, Choice, choose_layers
 from .layers import Layers, Proto, find_layers, largest_values, multiplications
 from .quantize import PERCENTILE, only_these, to_int8
 from .scenes import make_scenes
@@ -23,7 +23,7 @@ Tell = Callable[[str], None]
 
 FEWEST_FRAMES = 8  # fewer say little of the range that activations take
 FRAMES = 64  # more change the ranges little
-METHOD = "percentile"  # of quantize.METHODS
+RANGES = {"percentile": f"percentile {PERCENTILE}", "minmax": "minmax"}  # of quantize.METHODS -> name in the manifest
 
 
 def convert(
@@ -32,6 +32,7 @@ def convert(
     size: tuple[int, int],
     batch: int,
     calibrate: str | None = None,
+    int8_error: float | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[bytes, Conversion]:
     """Change the precision of a graph.
@@ -43,66 +44,70 @@ def convert(
         batch: images a call of the graph.
         calibrate: frames that show what the device will see: required for ``int8``; for ``fp16`` numbers too large for
             float16 are looked for on them as well.
+        int8_error: limit of :class:`ptedge.export.int8_choice.ErrorMeter`; ``None`` takes ``LIMIT``.
         tell: takes a line on each step that takes long.
 
     Returns:
         The graph, and what was changed.
 
     Raises:
-        InputError: int8 without frames, with fewer than ``FEWEST_FRAMES``, or where no layer stands it.
+        InputError: int8 without frames, or with fewer than ``FEWEST_FRAMES``.
     """
     import onnx
 
-    check_calibration(precision, calibrate)
+    check_calibration(precision, calibrate, int8_error)
     if precision == "fp32":
         return model, Conversion()
     proto = onnx.load_from_string(model)
     layers = find_layers(proto)
     frames = np.empty((0, 3, *size), np.uint8) if calibrate is None else spread_frames(calibrate, size)
-    rounded: tuple[str, ...] = ()
-    out = proto
-    if precision == "int8":
-        out, rounded = _round_layers(proto, layers, frames, batch, str(calibrate), tell)
     images = np.concatenate([*make_scenes(size).values(), frames])
     images = np.concatenate([images, np.repeat(images[-1:], -len(images) % batch, axis=0)])
     tensors = [name for node in proto.graph.node if node.name in layers.between for name in node.output]
-    out, half, kept = to_float16(out, largest_values(proto, tensors, images))
-    converted, work = rounded or half, multiplications(proto)
-    conversion = Conversion(
-        len(converted),
-        kept_float32=(*kept, *layers.predictors),
-        kept_float16=tuple(half) if rounded else (),
-        calibration_frames=len(frames) if rounded else 0,
-        calibration_method=f"{METHOD} {PERCENTILE}" if rounded else "",
-        share_of_multiplications=round(sum(work[name] for name in converted) / sum(work.values()), 4),
-    )
-    return out.SerializeToString(), conversion
-
-
-def _round_layers(
-    proto: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int, calibrate: str, tell: Tell
-) -> tuple[Proto, tuple[str, ...]]:
-    """The graph with the layers in int8 that stand it, and their names."""
+    largest = largest_values(proto, tensors, images)
+    if precision == "fp16":
+        out, half, kept = to_float16(proto, largest)
+        work = multiplications(proto)
+        share = sum(work[name] for name in half) / sum(work.values())
+        conversion = Conversion(len(half), (*kept, *layers.predictors), share_of_multiplications=round(share, 4))
+        return out.SerializeToString(), conversion
     if len(frames) < FEWEST_FRAMES:
         raise InputError(
             f"{calibrate} holds {len(frames)} frames; int8 is calibrated on at least {FEWEST_FRAMES}. "
             "Give a folder or video of what the device will see"
         )
+    mixed, choice = _round_layers(proto, layers, frames, batch, LIMIT if int8_error is None else int8_error, tell)
+    out, half, kept = to_float16(mixed, largest)
+    conversion = Conversion(
+        len(choice.layers),
+        (*kept, *layers.predictors),
+        calibration_frames=len(frames),
+        calibration_method=choice.ranges,
+        kept_float16=tuple(half),
+        share_of_multiplications=round(choice.share, 4),
+        int8_error=round(choice.error, 4),
+    )
+    return out.SerializeToString(), conversion
+
+
+def _round_layers(
+    proto: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int, limit: float, tell: Tell
+) -> tuple[Proto, Choice]:
+    """The graph with those layers in int8 that stand it, and which these are."""
     tell(f"int8: measuring the ranges of activations on {len(frames)} frames")
-    quantised = to_int8(proto, frames, batch=batch, method=METHOD)
+    quantised = {RANGES[method]: to_int8(proto, frames, batch=batch, method=method) for method in RANGES}
     tell(f"int8: measuring what each of {len(layers.weighted)} layers changes")
-    rounded = choose_layers(proto, quantised, layers, frames, batch).layers
-    if not rounded:
-        raise InputError(
-            f"no layer of this model can be rounded to int8: each alone changes what the predictors give on "
-            f"{calibrate} by more than {LIMIT:.0%}. Give frames of what the device will see, or export with "
-            "--precision fp16"
+    choice = choose_layers(proto, quantised, layers, frames, batch, limit)
+    if choice.error > limit:
+        tell(
+            f"int8: even {choice.layers[0]} alone changes what the predictors give by {choice.error:.1%}, above the "
+            f"{limit:.1%} that are allowed. Check it (ptedge verify --data), or export with --precision fp16"
         )
-    return only_these(proto, quantised, rounded), rounded
+    return only_these(proto, quantised[choice.ranges], choice.layers), choice
 
 
-def check_calibration(precision: str, calibrate: str | None) -> None:
-    """Refuse frames where they do nothing, and their absence where they are needed.
+def check_calibration(precision: str, calibrate: str | None, int8_error: float | None = None) -> None:
+    """Refuse frames and a limit where they do nothing, and the absence of frames where they are needed.
 
     Raises:
         InputError: says what to give.
@@ -114,6 +119,8 @@ def check_calibration(precision: str, calibrate: str | None) -> None:
         )
     if precision == "fp32" and calibrate is not None:
         raise InputError("--calibrate belongs to --precision int8 or fp16; leave it out")
+    if precision != "int8" and int8_error is not None:
+        raise InputError("--int8-error belongs to --precision int8; leave it out")
 
 
 def spread_frames(spec: str, size: tuple[int, int], limit: int = FRAMES) -> NDArray[np.uint8]:

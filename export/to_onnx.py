@@ -53,6 +53,7 @@ def export_checkpoint(
     batch: int = 1,
     precision: str = "fp32",
     calibrate: str | None = None,
+    int8_error: float | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[Bundle, GraphReport]:
     """Write a checkpoint as a bundle.
@@ -64,6 +65,8 @@ def export_checkpoint(
         batch: images a call.
         precision: ``fp32``, ``fp16`` or ``int8``.
         calibrate: frames of what the device will see, for ``int8`` (and to look for overflow, for ``fp16``).
+        int8_error: most that int8 may change the predictors' outputs, relative to their standard deviation; ``None``
+            for :data:`ptedge.export.int8_choice.LIMIT`.
         tell: takes a line on each step that takes long.
 
     Returns:
@@ -74,7 +77,7 @@ def export_checkpoint(
         ArtifactError: broken checkpoint, or a graph that breaks its contract.
         OutputError: ``out`` cannot be written.
     """
-    check_calibration(precision, calibrate)
+    check_calibration(precision, calibrate, int8_error)
     if batch < 1:
         raise InputError(f"batch is {batch}; it must be at least 1")
     checkpoint = load_checkpoint(checkpoint_path)
@@ -82,7 +85,7 @@ def export_checkpoint(
     check_size(size)
     make_output_folder(out.resolve().parent)
     model = model_to_onnx(checkpoint.build(), size, batch)
-    model, conversion = convert(model, precision, size, batch, calibrate, tell)
+    model, conversion = convert(model, precision, size, batch, calibrate, int8_error, tell)
     model = finish(model)
     report = check_graph(model, batch, size, checkpoint.config.max_detections, precision)
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)

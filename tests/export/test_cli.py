@@ -14,6 +14,7 @@ from ptedge.cli import cli
 from ptedge.conversion import Conversion
 from ptedge.errors import ArtifactError, InputError
 from ptedge.export.cli import describe_conversion
+from ptedge.export.int8_choice import LIMIT
 
 
 def test_export__writes_a_bundle(checkpoint: Path, tmp_path: Path) -> None:
@@ -42,6 +43,15 @@ def test_export__calibrate_without_int8(checkpoint: Path, tmp_path: Path) -> Non
     assert isinstance(CliRunner().invoke(cli, arguments).exception, InputError)
 
 
+def test_export__an_int8_limit_without_int8(checkpoint: Path, tmp_path: Path) -> None:
+    arguments = ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--precision", "fp16", "--int8-error", "0.1"]
+    assert str(CliRunner().invoke(cli, arguments).exception) == "--int8-error belongs to --precision int8; leave it out"
+
+
+def test_export__the_default_of_the_int8_limit_is_as_told() -> None:
+    assert f"Default: {LIMIT:g}." in " ".join(CliRunner().invoke(cli, ["export", "--help"]).output.split())
+
+
 def test_export__says_what_was_converted(checkpoint: Path, tmp_path: Path) -> None:
     arguments = ["export", str(checkpoint), "--out", str(tmp_path / "b"), "--precision", "fp16"]
     result = CliRunner().invoke(cli, arguments)
@@ -53,9 +63,10 @@ def test_export__says_what_was_converted(checkpoint: Path, tmp_path: Path) -> No
 
 
 def test_describe_conversion__names_few_layers_and_counts_many() -> None:
-    few = Conversion(2, ("/a", "/b"), 64, "percentile 99.99", tuple("cdefgh"), 0.8946)
+    few = Conversion(2, ("/a", "/b"), 64, "percentile 99.99", tuple("cdefgh"), 0.8946, 0.0143)
     assert describe_conversion("int8", few) == (
-        "int8: 2 layers converted, 89% of all multiplications, calibrated on 64 frames (percentile 99.99); "
+        "int8: 2 layers converted, 89% of all multiplications, calibrated on 64 frames (percentile 99.99), "
+        "which changes the predictors' outputs by 1.4%; "
         "float16 in c, d, e, f, g, h; float32 in /a, /b, and in all that follows the predictors"
     )
     many = replace(few, kept_float16=tuple("cdefghi"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from ptedge.bundle import MODEL_NAME, open_bundle
 from ptedge.checkpoint import Checkpoint, save_checkpoint
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError
-from ptedge.export import int8_choice
 from ptedge.export.graph_types import FLOAT32_ONLY, check_types
 from ptedge.export.half import LARGEST, to_float16
+from ptedge.export.int8_choice import LIMIT
 from ptedge.export.layers import find_layers, largest_values, multiplications
 from ptedge.export.precision import FEWEST_FRAMES, check_calibration, spread_frames
 from ptedge.export.quantize import FrameReader, to_int8
@@ -124,7 +125,8 @@ def test_export_checkpoint__manifest_records_the_conversion(tiny: Path) -> None:
     assert len(half.conversion.kept_float32) == 4  # the first convolution and three predictors
     assert half.conversion.kept_float16 == ()
     assert (int8.precision, int8.conversion.calibration_frames) == ("int8", 12)
-    assert int8.conversion.calibration_method
+    assert int8.conversion.calibration_method in ("percentile 99.99", "minmax")
+    assert 0 < int8.conversion.int8_error <= LIMIT
     layers = find_layers(graph_of(tiny / "fp32"))
     read = {name: node for node in graph_of(tiny / "int8").graph.node for name in node.output}
     rounded = [
@@ -201,13 +203,30 @@ def test_export_checkpoint__too_few_frames(tiny: Path, tmp_path: Path, monkeypat
 
 def test_export_checkpoint__no_layer_stands_int8(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_detector(monkeypatch)
-    monkeypatch.setattr(int8_choice.choose_layers, "__defaults__", (1e-6,))  # the limit
-    frames = str(tiny / "images")
-    with pytest.raises(
-        InputError, match=r"no layer .* can be rounded .* on .*images by more than 2%.* --precision fp16"
-    ):
-        export_checkpoint(tiny / "model.pt", tmp_path / "b", precision="int8", calibrate=frames)
-    assert not (tmp_path / "b").exists()
+    told: list[str] = []
+    bundle, _ = export_checkpoint(
+        tiny / "model.pt",
+        tmp_path / "b",
+        precision="int8",
+        calibrate=str(tiny / "images"),
+        int8_error=1e-6,
+        tell=told.append,
+    )
+    conversion = bundle.manifest.conversion
+    assert conversion.converted == 1 and conversion.int8_error > 1e-6
+    assert re.fullmatch(r"int8: even /\S+ alone changes what the predictors give by \d\.\d%, above .* fp16", told[-1])
+
+
+def test_export_checkpoint__int8_of_several_images_a_call(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_tiny_detector(monkeypatch)
+    images = str(tiny / "images")
+    export_checkpoint(tiny / "model.pt", tmp_path / "b", batch=5, precision="int8", calibrate=images)
+    one, five = (BundlePredictor(path, "cpu", 1) for path in (tiny / "int8", tmp_path / "b"))
+    for a, b in zip([one.detect(p) for p in pictures(tiny)[:5]], five.detect_batch(pictures(tiny)[:5]), strict=True):
+        assert abs(len(a) - len(b)) <= 2  # calibrated on the same frames, the last of them three times
+        assert abs(a.scores[0] - b.scores[0]) < 0.05
 
 
 def test_spread_frames__cover_the_whole_source(tiny: Path) -> None:
