@@ -89,7 +89,10 @@ def find_layers(proto: Proto) -> Layers:
 def int8_nodes(proto: Proto) -> set[str]:
     """Names of the nodes that int8 kernels are made of: layers that read int8, their activations, Quantize, Dequantize.
 
-    Their tensors are float32 by the graph's types, and exist in no kernel.
+    What passes between them is float32 by the graph's types, but a kernel keeps it in its registers.
+
+    Args:
+        proto: any graph; one without Quantize and Dequantize has none.
     """
     rounded: set[str] = set()  # outputs of Dequantize
     sums: set[str] = set()  # outputs of int8 layers and of their activations

@@ -61,6 +61,11 @@ def convert(
     proto = onnx.load_from_string(model)
     layers = find_layers(proto)
     frames = np.empty((0, 3, *size), np.uint8) if calibrate is None else spread_frames(calibrate, size)
+    if precision == "int8" and len(frames) < FEWEST_FRAMES:
+        raise InputError(
+            f"{calibrate} holds {len(frames)} frames; int8 is calibrated on at least {FEWEST_FRAMES}. "
+            "Give a folder or video of what the device will see"
+        )
     images = np.concatenate([*make_scenes(size).values(), frames])
     images = np.concatenate([images, np.repeat(images[-1:], -len(images) % batch, axis=0)])
     tensors = [name for node in proto.graph.node if node.name in layers.between for name in node.output]
@@ -71,11 +76,6 @@ def convert(
         share = sum(work[name] for name in half) / sum(work.values())
         conversion = Conversion(len(half), (*kept, *layers.predictors), share_of_multiplications=round(share, 4))
         return out.SerializeToString(), conversion
-    if len(frames) < FEWEST_FRAMES:
-        raise InputError(
-            f"{calibrate} holds {len(frames)} frames; int8 is calibrated on at least {FEWEST_FRAMES}. "
-            "Give a folder or video of what the device will see"
-        )
     mixed, choice = _round_layers(proto, layers, frames, batch, LIMIT if int8_error is None else int8_error, tell)
     out, half, kept = to_float16(mixed, largest)
     conversion = Conversion(
