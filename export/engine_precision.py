@@ -35,7 +35,7 @@ def allow_precision(
     flags = tensorrt.BuilderFlag
     if precision == "int8":
         config.set_flag(flags.INT8)
-    types, free = float_types(model), int8_outputs(model)
+    types = number_types(model)
     if "float16" not in types.values():
         return  # Quantize and Dequantize say which layers are int8; the others are float32, the only other type allowed
     config.set_flag(flags.FP16)
@@ -44,11 +44,10 @@ def allow_precision(
     for i in range(network.num_layers):
         layer = network.get_layer(i)
         pending.append(layer)
-        names = _output_names(layer)
-        kind = next((types[name] for name in names if name in types), None)
-        if kind is None and not free & set(names):
+        kind = next((types[name] for name in _output_names(layer) if name in types), None)
+        if kind is None:
             continue  # a helper layer of the parser: it belongs to the node whose output comes next
-        if not free & set(names):
+        if kind != "int8":
             for member in pending:
                 _hold(tensorrt, member, tensorrt.float32 if kind == "float32" else tensorrt.float16)
         pending.clear()
@@ -71,8 +70,10 @@ def _hold(tensorrt: Any, layer: trt.ILayer, kind: Any) -> None:
             layer.set_output_type(j, kind)
 
 
-def float_types(model: bytes) -> dict[str, str]:
-    """Tensors of an ONNX graph that are ``float32`` or ``float16``, by name.
+def number_types(model: bytes) -> dict[str, str]:
+    """Tensors of an ONNX graph that are ``float32`` or ``float16``, or inside an int8 kernel (``int8``), by name.
+
+    In the last, Quantize and Dequantize give the precision and nothing else may.
 
     Args:
         model: serialised ONNX.
@@ -80,34 +81,14 @@ def float_types(model: bytes) -> dict[str, str]:
     Raises:
         MissingExtraError: no onnx package.
     """
-    onnx = _load_onnx()
-    proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
-    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.FLOAT16: "float16"}
-    values = (*proto.graph.value_info, *proto.graph.output)
-    return {
-        value.name: kinds[value.type.tensor_type.elem_type]
-        for value in values
-        if value.type.tensor_type.elem_type in kinds
-    }
-
-
-def int8_outputs(model: bytes) -> set[str]:
-    """Tensors inside int8 kernels, where Quantize and Dequantize give the precision and nothing else may.
-
-    Args:
-        model: serialised ONNX.
-
-    Raises:
-        MissingExtraError: no onnx package.
-    """
-    proto = _load_onnx().load_from_string(model)
-    names = int8_nodes(proto)
-    return {name for node in proto.graph.node if node.name in names for name in node.output}
-
-
-def _load_onnx() -> Any:
     try:
         import onnx
     except ImportError:
         raise missing_extra("onnx", "tensorrt") from None
-    return onnx
+    proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
+    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.FLOAT16: "float16"}
+    values = (*proto.graph.value_info, *proto.graph.output)
+    types = {value.name: kinds.get(value.type.tensor_type.elem_type) for value in values}
+    inside = int8_nodes(proto)
+    types |= {name: "int8" for node in proto.graph.node if node.name in inside for name in node.output}
+    return {name: kind for name, kind in types.items() if kind is not None}

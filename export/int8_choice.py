@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.providers import CPU, session_settings
+
 from .intermediate import decisions, graph_with_outputs
 from .layers import Layers, Proto, multiplications
 from .quantize import only_these
@@ -66,11 +68,12 @@ def choose_layers(
         for name in sorted(errors, key=lambda name: errors[name] ** 2 / work[name]):
             if sum(errors[other] ** 2 for other in (*chosen, name)) <= limit**2:  # independent roundings add in squares
                 chosen.append(name)
-        while len(chosen) > 1 and meter.error(graph, chosen) > limit:  # they were not as independent as that
-            chosen.pop()
-        names = tuple(name for name in errors if name in chosen) or (min(errors, key=lambda name: errors[name]),)
+        chosen = chosen or [min(errors, key=lambda name: errors[name])]
+        while (error := meter.error(graph, chosen)) > limit and len(chosen) > 1:
+            chosen.pop()  # they were not as independent as that
+        names = tuple(name for name in errors if name in chosen)
         share = sum(work[name] for name in names) / sum(work.values())
-        found.append(Choice(ranges, names, errors, meter.error(graph, names), share))
+        found.append(Choice(ranges, names, errors, error, share))
     return max(found, key=lambda c: (1, c.share) if c.error <= limit else (0, -c.error))
 
 
@@ -119,11 +122,7 @@ def _run(
     """Outputs of a graph, one list for each of ``feeds``; ``handed`` become inputs."""
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.add_session_config_entry("session.disable_quant_qdq", "1")
-    session = onnxruntime.InferenceSession(
-        graph_with_outputs(model, outputs, handed), options, providers=["CPUExecutionProvider"]
-    )
+    graph = graph_with_outputs(model, outputs, handed)
+    session = onnxruntime.InferenceSession(graph, session_settings(), providers=[CPU])
     takes = {value.name for value in session.get_inputs()}
     return [session.run(list(outputs), {k: v for k, v in feed.items() if k in takes}) for feed in feeds]

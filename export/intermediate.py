@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .layers import needed_nodes
+
 Arrays = dict[str, NDArray[Any]]
 Run = Callable[[bytes, Mapping[str, NDArray[Any]]], Arrays]  # serialised graph, inputs -> outputs
 Proto = Any  # onnx.ModelProto
@@ -96,12 +98,9 @@ def graph_with_outputs(model: bytes, names: Sequence[str], inputs: Mapping[str, 
     graph = proto.graph
     types = {value.name: value for value in _types(proto)}
     given = inputs or {}
-    needed, kept = set(names), []
-    for node in reversed(graph.node):
-        if needed & (set(node.output) - given.keys()):
-            kept.append(node)
-            needed |= set(node.input)
-    nodes = [type(node).FromString(node.SerializeToString()) for node in reversed(kept)]
+    kept = needed_nodes(graph.node, names, given)
+    needed = {*names, *(name for node in kept for name in node.input)}
+    nodes = [type(node).FromString(node.SerializeToString()) for node in kept]
     for node in nodes:  # a node with one output handed over and another still needed must not make the first again
         for i, name in enumerate(node.output):
             if name in given:

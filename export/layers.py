@@ -8,7 +8,7 @@ behind it; both stay in float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,22 @@ def find_layers(proto: Proto) -> Layers:
         tuple(between),
         tuple(between[: between.index(before[1])]) if len(before) > 1 else (),
     )
+
+
+def needed_nodes(nodes: Iterable[Node], outputs: Iterable[str], given: Collection[str] = ()) -> list[Node]:
+    """Those nodes that some tensors are computed by, in their order.
+
+    Args:
+        nodes: in the order in which they are computed.
+        outputs: tensors wanted.
+        given: tensors that need no computing.
+    """
+    wanted, kept = set(outputs), []
+    for node in reversed(list(nodes)):
+        if wanted & (set(node.output) - set(given)):
+            kept.append(node)
+            wanted |= set(node.input)
+    return kept[::-1]
 
 
 def int8_nodes(proto: Proto) -> set[str]:

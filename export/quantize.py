@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .layers import Proto, find_layers
+from .layers import Proto, find_layers, needed_nodes
 
 METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
 PERCENTILE = 99.99  # of the magnitudes seen; docs/precision.md compares
@@ -134,14 +134,11 @@ def only_these(proto: Proto, quantised: Proto, names: Collection[str]) -> Proto:
     for node in out.graph.node:
         if node.name in before and node.name not in names:
             node.input[:] = before[node.name].input
-    needed = {value.name for value in out.graph.output}
-    nodes = []
-    for node in reversed(out.graph.node):
-        if needed & set(node.output):
-            nodes.append(type(node).FromString(node.SerializeToString()))
-            needed |= set(node.input)
+    kept = needed_nodes(out.graph.node, [value.name for value in out.graph.output])
+    nodes = [type(node).FromString(node.SerializeToString()) for node in kept]
+    needed = {name for node in nodes for name in node.input}
     constants = {tensor.name: tensor for graph in (quantised.graph, proto.graph) for tensor in graph.initializer}
     del out.graph.node[:], out.graph.initializer[:]
-    out.graph.node.extend(reversed(nodes))
+    out.graph.node.extend(nodes)
     out.graph.initializer.extend(tensor for name, tensor in constants.items() if name in needed)
     return out

@@ -16,6 +16,20 @@ from ptedge.errors import ArtifactError
 CUDA, CPU, TENSORRT = "CUDAExecutionProvider", "CPUExecutionProvider", "TensorrtExecutionProvider"
 
 
+def session_settings() -> Any:
+    """How a model is run here: quiet, no spinning threads, int8 as the file says (``onnxruntime.SessionOptions``)."""
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3  # errors; its warnings are about graph details nobody here can act on
+    # threads that wait for work by spinning take the cores that decoding, preprocessing and sinks need
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # int8 as it stands in the file and as TensorRT computes it: left to itself, ONNX Runtime rounds biases (and weights
+    # that were kept) to integers as well
+    settings.add_session_config_entry("session.disable_quant_qdq", "1")
+    return settings
+
+
 def open_session(
     model: Path, providers: list[str], threads: int | None, options: list[dict[str, str]] | None = None
 ) -> Any:
@@ -32,13 +46,7 @@ def open_session(
     """
     import onnxruntime
 
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 3  # errors; its warnings are about graph details nobody here can act on
-    # threads that wait for work by spinning take the cores that decoding, preprocessing and sinks need
-    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # int8 as it stands in the file and as TensorRT computes it: left to itself, ONNX Runtime rounds biases (and weights
-    # that were kept) to integers as well
-    settings.add_session_config_entry("session.disable_quant_qdq", "1")
+    settings = session_settings()
     if threads is not None:
         settings.intra_op_num_threads = threads
     try:

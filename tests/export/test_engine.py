@@ -20,7 +20,7 @@ from ptedge.engine_file import EngineRecord, Platform
 from ptedge.errors import BackendError, InputError
 from ptedge.export import engine, engine_precision, engine_worker
 from ptedge.export.engine import available_memory, build_engine, default_timing_cache, memory_advice, run_worker
-from ptedge.export.engine_precision import float_types
+from ptedge.export.engine_precision import number_types
 from ptedge.export.engine_worker import BuildOptions
 from ptedge.export.intermediate import graph_with_outputs
 
@@ -154,8 +154,8 @@ def test_default_timing_cache__in_the_users_cache_folder(tmp_path: Path, monkeyp
     assert default_timing_cache() == tmp_path / "ptedge" / "tensorrt-timing.cache"
 
 
-def test_float_types__as_the_graph_says() -> None:
-    assert float_types(_half_model()) == {"low": "float16", "square": "float16", "wide": "float32", "y": "float32"}
+def test_number_types__as_the_graph_says() -> None:
+    assert number_types(_half_model()) == {"low": "float16", "square": "float16", "wide": "float32", "y": "float32"}
 
 
 class FakeTensor:
