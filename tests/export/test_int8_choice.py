@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -147,7 +148,7 @@ class FixedMeter:
         pass
 
     def error(self, quantised: float, names: Collection[str]) -> float:
-        together = float(np.sqrt(sum(self.errors[name] ** 2 for name in names)))
+        together = math.sqrt(math.fsum(self.errors[name] ** 2 for name in names))  # in any order the same
         return quantised * together * (self.excess if len(names) > 1 else 1)
 
 
