@@ -12,7 +12,7 @@ from pathlib import Path
 
 PARTS = ("training", "export", "runtime", "samples")
 WORKSHOP_ONLY = ("torch", "torchvision", "timm", "onnx", "rich", "tomli_w")
-NEEDS_TORCH = ("ptedge.training", "ptedge.export", "ptedge.detector", "ptedge.checkpoint")
+NEEDS_TORCH = ("ptedge.training", "ptedge.export", "ptedge.detector", "ptedge.artifacts.checkpoint")
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import torch
 
-from ptedge.checkpoint import Checkpoint, save_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint, save_checkpoint
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 

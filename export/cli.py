@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ptedge.conversion import Conversion
+from ptedge.artifacts.conversion import Conversion
 
 PATH = click.Path(path_type=Path)
 
@@ -140,8 +140,8 @@ def build(
     \b
     Example: ptedge build bundle
     """
-    from .engine import build_engine, default_timing_cache
-    from .engine_worker import BuildOptions
+    from .engine.build import build_engine, default_timing_cache
+    from .engine.worker import BuildOptions
 
     options = BuildOptions(workspace, optimization_level, tf32, version_compatible, hardware, dla)
     cache = timing_cache or default_timing_cache()
@@ -192,7 +192,7 @@ def verify(
     """
     from ptedge.errors import ArtifactError
 
-    from .verify import allowed, failed, verify_bundle
+    from .verify.verify import allowed, failed, verify_bundle
 
     checks, source = verify_bundle(bundle, against, frames, limit, data=data, images=images, backends=backends)
     bad = failed(checks)

@@ -15,16 +15,16 @@ from typing import Any
 import torch
 
 from ptedge import __version__
-from ptedge.bundle import Bundle, Manifest, write_bundle
-from ptedge.checkpoint import Checkpoint, load_checkpoint
+from ptedge.artifacts.bundle import Bundle, Manifest, write_bundle
+from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
 from ptedge.detector.config import STRIDE
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.detector.static_graph import StaticGraph, StaticOutput
 from ptedge.errors import ArtifactError, InputError
 from ptedge.files import make_output_folder, sha256_file
 
-from .graph_types import check_types
-from .precision import Tell, check_calibration, convert
+from .graph import StaticGraph, StaticOutput
+from .precision.convert import Tell, check_calibration, convert
+from .precision.graph_types import check_types
 
 OPSET = 17  # the newest that TensorRT 8.5 reads; see deployment notes in docs
 IR_VERSION = 8  # of ONNX 1.12, which belongs to opset 17; older runtimes refuse newer files
@@ -66,7 +66,7 @@ def export_checkpoint(
         precision: ``fp32``, ``fp16`` or ``int8``.
         calibrate: frames of what the device will see, for ``int8`` (and to look for overflow, for ``fp16``).
         int8_error: most that int8 may change the predictors' outputs, relative to their standard deviation; ``None``
-            for :data:`ptedge.export.int8_choice.LIMIT`.
+            for :data:`ptedge.export.precision.int8_choice.LIMIT`.
         tell: takes a line on each step that takes long.
 
     Returns:

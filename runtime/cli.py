@@ -149,8 +149,8 @@ def run(
       ptedge run car.bundle drive.mp4 --out results --save jsonl,video --collect field
       ptedge run car.bundle rtsp://camera/1 rtsp://camera/2 --collect field --serve 8080
     """
-    from .collect import Policy
     from .run import RunOptions, run_bundle
+    from .sinks.collect import Policy
 
     policy = Policy(
         random_share=collect_random,

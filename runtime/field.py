@@ -18,7 +18,7 @@ from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import atomic_write, write_error, write_json
 
-from .coco import CocoWriter
+from .sinks.coco import CocoWriter
 
 SCHEMA = 1
 FIELD_NAME = "field.json"

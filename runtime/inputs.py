@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ptedge.address import is_live, mask_credentials
 from ptedge.errors import InputError, PtedgeError
-from ptedge.frames import FrameSource
+from ptedge.frames.address import is_live, mask_credentials
+from ptedge.frames.source import FrameSource
 
 from .stats import SourceStats
 

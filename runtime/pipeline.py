@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from ptedge.detections import Detections
 from ptedge.errors import InputError, PtedgeError
-from ptedge.frames import Frame, FrameSource
+from ptedge.frames.source import Frame, FrameSource
 from ptedge.preprocess import Letterbox
 
 from .channel import Channel, Lanes
-from .sinks import Result, Sink
+from .sinks.files import Result, Sink
 from .stats import Stats
 
 DECODED = 4  # frames of a source that wait for preprocessing
@@ -51,7 +51,7 @@ class Infer(Protocol):
 
 
 class Model(Protocol):
-    """What the pipeline asks of a model; :class:`ptedge.runner.BundlePredictor` is one."""
+    """What the pipeline asks of a model; :class:`ptedge.backends.ort.BundlePredictor` is one."""
 
     class_names: tuple[str, ...]
     batch: int

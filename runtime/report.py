@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from ptedge.runner import BundlePredictor
+from ptedge.backends.ort import BundlePredictor
 
-from .collect import FieldSink
-from .outputs import written
-from .push import PushSink
 from .signals import Stop
-from .sinks import Sink
+from .sinks.choose import written
+from .sinks.collect import FieldSink
+from .sinks.files import Sink
+from .sinks.push import PushSink
 from .stats import Stats
 
 SKIPPED_SHOWN = 10

@@ -10,25 +10,25 @@ from typing import Any
 
 import cv2
 
-from ptedge.address import is_live
+from ptedge.backends.ort import BundlePredictor
 from ptedge.errors import PtedgeError
 from ptedge.files import make_output_folder
-from ptedge.frames import Flip, FrameSource, open_frames
-from ptedge.runner import BundlePredictor
-from ptedge.sources import LiveOptions, SourceEvent
+from ptedge.frames.address import is_live
+from ptedge.frames.source import Flip, FrameSource, open_frames
+from ptedge.frames.status import LiveOptions, SourceEvent
 
-from .collect import FieldSink, Policy
 from .inputs import choose_realtime, open_sources
 from .memory import limit_arenas
-from .outputs import default_saves, open_sinks
+from .page.serve import LiveServer, parse_address
+from .page.status import Status
+from .page.view import LiveView
 from .pipeline import Pipeline, Rules
-from .push import open_push
 from .report import Progress, log, make_report, tell
-from .serve import LiveServer, parse_address
 from .signals import stop_on_signals
+from .sinks.choose import default_saves, open_sinks
+from .sinks.collect import FieldSink, Policy
+from .sinks.push import open_push
 from .stats import SourceStats, Stats
-from .status import Status
-from .view import LiveView
 
 DEFAULT_OUT = Path("runs/detect")
 LIVE_FILL = 0.05  # seconds that a batch waits for frames of live sources in lossless mode

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ptedge.detections import Detections
-from ptedge.frames import Frame, FrameSource
+from ptedge.frames.source import Frame, FrameSource
 
 from .drift import Drift
 
@@ -96,7 +96,7 @@ class SourceStats:
     Attributes:
         name: short and unique among the sources of the run.
         shown: what the user named, without credentials.
-        kind: as :class:`ptedge.frames.FrameSource`.
+        kind: as :class:`ptedge.frames.source.FrameSource`.
         source: where the frames come from; ``None`` when it could not be opened.
         read: frames that arrived here.
         frames: detected and written.

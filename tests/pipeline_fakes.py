@@ -11,10 +11,10 @@ import numpy as np
 
 from ptedge.detections import Detections
 from ptedge.errors import OutputError
-from ptedge.frames import Frame
+from ptedge.frames.source import Frame
 from ptedge.preprocess import Letterbox
 from ptedge.runtime.pipeline import Pipeline, Rules
-from ptedge.runtime.sinks import Result
+from ptedge.runtime.sinks.files import Result
 from ptedge.runtime.stats import SourceStats, Stats
 
 ONE = Detections(

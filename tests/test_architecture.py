@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PARTS = ("training", "export", "runtime", "samples")
 FOLDERS = ("ptedge", *PARTS)
@@ -32,7 +32,7 @@ def name_of(path: Path) -> str:
 
 
 def module_of(path: Path) -> str:
-    """Dotted name as installed: training/losses.py is ptedge.training.losses."""
+    """Dotted name as installed: training/losses/target.py is ptedge.training.losses.target."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     parts = parts if parts[0] == "ptedge" else ("ptedge", *parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -45,7 +45,7 @@ def part_of(module: str) -> str:
 
 
 def may_use_torch(path: Path) -> bool:
-    return name_of(path).startswith(("ptedge/detector/", "ptedge/checkpoint.py", "training/", "export/"))
+    return name_of(path).startswith(("ptedge/detector/", "ptedge/artifacts/checkpoint.py", "training/", "export/"))
 
 
 def tree_of(path: Path) -> ast.Module:

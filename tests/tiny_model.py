@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from ptedge.bundle import Bundle, Manifest, write_bundle
+from ptedge.artifacts.bundle import Bundle, Manifest, write_bundle
 
 HEIGHT, WIDTH, ROWS = 64, 96, 5
 CLASS_NAMES = ("car", "person")

@@ -12,31 +12,31 @@ import click
 import torch
 from torch import Tensor
 
-from ptedge.checkpoint import Checkpoint, Lineage, load_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint, Lineage, load_checkpoint
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.files import sha256_file
-from ptedge.frames import FrameIndex, index_frames
+from ptedge.frames.source import FrameIndex, index_frames
 
 from . import distributed
-from .align import DomainClassifiers, watch
-from .batches import Batch, Share, StepBatches, Stream, image_generators
+from .batches.loader import worker_count
+from .batches.steps import Batch, Share, StepBatches, Stream, image_generators
+from .batches.views import SourceViews, TargetViews, collate_source, collate_target
 from .config import AdaptConfig, check_mode
-from .data import SourceViews, TargetViews, collate_source, collate_target
-from .loader import worker_count
-from .losses import Normaliser, own_count
-from .monitor import pseudo_numbers
-from .monitor_set import MonitorSet
+from .loop import LoopResult, prepare_torch, run_loop
+from .losses.align import DomainClassifiers, watch
+from .losses.equations import Normaliser, own_count
+from .losses.pseudo import make_pseudo_boxes
+from .losses.source import source_losses
+from .losses.target import target_losses
 from .optim import add_parameters, build_optimizer, describe_step, scaled
 from .pretrain import SOURCE_STREAM, describe, image_tensor, open_trainable, to_device
-from .pseudo import make_pseudo_boxes
 from .run_folder import RunFolder, state_of
-from .source_loss import source_losses
-from .supervise import Supervisor
-from .target_loss import target_losses
 from .teacher import adapt_batch_norm, keep_statistics, make_teacher, update_teacher
-from .trainer import LoopResult, prepare_torch, run_loop
 from .validate import check_val, report
+from .watch.monitor import pseudo_numbers
+from .watch.monitor_set import MonitorSet
+from .watch.supervise import Supervisor
 
 TARGET_STREAM, ADABN_STREAM = 1, 2
 SOURCE_SAMPLE, TARGET_SAMPLE = 10, 11
@@ -86,7 +86,7 @@ class MutualLearning:
 
         Reference:
             Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T. Domain alignment adds its terms
-            (:mod:`~ptedge.training.align`) and usually has lambda_T = 0, which leaves pseudo boxes out.
+            (:mod:`~ptedge.training.losses.align`) and usually has lambda_T = 0, which leaves pseudo boxes out.
         """
         target, *source = batches
         losses: dict[str, Tensor] = {}

@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from .config import AdaptConfig, TrainConfig
-    from .trainer import LoopResult
+    from .loop import LoopResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRESETS = ("8gb", "12gb", "24gb", "agx")  # of presets.py, which --help need not load

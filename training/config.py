@@ -9,14 +9,14 @@ from ptedge.config import require, require_one_of
 from ptedge.detector.config import ModelConfig
 from ptedge.errors import ConfigError
 
-from .align import AlignConfig
-from .augment import AugmentConfig
-from .choose import ChoiceConfig
-from .guard import GuardConfig
-from .monitor_set import MonitorConfig
-from .pseudo import PseudoRule
-from .source_loss import Sampling
-from .target_loss import TargetRule
+from .batches.augment import AugmentConfig
+from .losses.align import AlignConfig
+from .losses.pseudo import PseudoRule
+from .losses.source import Sampling
+from .losses.target import TargetRule
+from .watch.choose import ChoiceConfig
+from .watch.guard import GuardConfig
+from .watch.monitor_set import MonitorConfig
 
 PRECISIONS = ("fp32", "bf16", "fp16")
 PAPER_BATCH = 16  # images of each domain a step, for which the paper gives its learning rate

@@ -10,26 +10,26 @@ import click
 import torch
 from torch import Tensor
 
-from ptedge.checkpoint import Checkpoint, Lineage
+from ptedge.artifacts.checkpoint import Checkpoint, Lineage
 from ptedge.config import to_dict
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.data.locate import require_images
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.detector.weights import load_imagenet
 from ptedge.errors import InputError
 
 from . import distributed
-from .batches import Batch, Share, StepBatches, image_generators
+from .batches.loader import worker_count
+from .batches.steps import Batch, Share, StepBatches, image_generators
+from .batches.views import SourceViews, collate_source
 from .config import TrainConfig
-from .data import SourceViews, collate_source
-from .loader import worker_count
-from .losses import Normaliser
+from .loop import LoopResult, prepare_torch, run_loop
+from .losses.equations import Normaliser
+from .losses.source import Targets, source_losses
 from .optim import build_optimizer, describe_step, scaled
 from .run_folder import RunFolder, state_of
-from .source_loss import Targets, source_losses
-from .trainer import LoopResult, prepare_torch, run_loop
 from .validate import check_val, report
+from .weights import load_imagenet
 
 SOURCE_STREAM, SAMPLE_STREAM = 0, 10
 

@@ -17,13 +17,13 @@ import tomli_w
 import torch
 from torch import Tensor
 
-from ptedge.checkpoint import Checkpoint, load_checkpoint, read_document, save_checkpoint, write_document
+from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint, read_document, save_checkpoint, write_document
 from ptedge.config import to_dict
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import atomic_write, make_output_folder, write_error, write_json
 
 from . import distributed
-from .events import EventLog
+from .curves.events import EventLog
 from .optim import restore_optimizer
 
 RESUME_FORMAT = "ptedge-resume"
@@ -216,7 +216,7 @@ class RunFolder:
         if self.events is not None:
             self.events.close()
         if self.curves and distributed.is_main():
-            from .plots import plot_run_safely
+            from .curves.plots import plot_run_safely
 
             plot_run_safely(self.path)
 

@@ -23,9 +23,9 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ConfigError
 
 from . import distributed
-from .batches import Batch
+from .batches.steps import Batch
 from .config import OptimConfig
-from .losses import Normaliser, own_count
+from .losses.equations import Normaliser, own_count
 from .optim import checked, set_rates
 from .synced_batch_norm import synchronise_batch_norms
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import torch
 
-from ptedge.checkpoint import CheckpointPredictor
-from ptedge.commands.evaluate import evaluate_model
+from ptedge.artifacts.checkpoint import CheckpointPredictor
+from ptedge.commands.eval import evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.locate import require_images
 
 from . import distributed
-from .quality import QUALITY_FILE, quality_pairs
+from .curves.quality import QUALITY_FILE, quality_pairs
+from .loop import LoopResult
 from .run_folder import RunFolder
-from .trainer import LoopResult
 
 
 def check_val(val: Path | None, class_names: tuple[str, ...]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from ptedge import __version__
-from ptedge.commands.gpu import ask_driver
-from ptedge.commands.machine import (
+from ptedge.machine.driver import ask_driver
+from ptedge.machine.packages import (
     Check,
     check_gpu,
     check_group,
@@ -24,7 +24,7 @@ from ptedge.commands.machine import (
     check_torch,
     jetson_release,
 )
-from ptedge.commands.tensorrt_checks import check_driver, check_engines, check_tensorrt
+from ptedge.machine.tensorrt_checks import check_driver, check_engines, check_tensorrt
 
 MARKS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
 

@@ -15,8 +15,8 @@ from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
 from ptedge.files import atomic_write, write_json
-from ptedge.images import read_image
-from ptedge.metrics import match_detections
+from ptedge.frames.images import read_image
+from ptedge.scores.average_precision import match_detections
 
 SURE = 0.5  # score from which a detection is drawn, and is an error when no box is there
 

@@ -40,7 +40,7 @@ def describe(path: Path) -> dict[str, Any]:
         InputError: nothing there, or nothing ptedge knows.
         ArtifactError: one of ptedge's own, but damaged.
     """
-    from ptedge.torch_zip import is_torch_zip
+    from ptedge.artifacts.torch_zip import is_torch_zip
 
     if not path.exists():
         raise InputError(f"{path} does not exist")
@@ -103,8 +103,8 @@ def _describe_folder(path: Path) -> dict[str, Any]:
 def _describe_checkpoint(path: Path) -> dict[str, Any]:
     import numpy as np
 
+    from ptedge.artifacts.torch_zip import StoredTensor, read_tensor, read_torch_zip, stored_tensors
     from ptedge.files import sha256_file
-    from ptedge.torch_zip import StoredTensor, read_tensor, read_torch_zip, stored_tensors
 
     document = read_torch_zip(path)
     own = isinstance(document, dict) and str(document.get("format", "")).startswith("ptedge-")
@@ -134,7 +134,7 @@ def _describe_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def _describe_bundle(path: Path) -> dict[str, Any]:
-    from ptedge.bundle import open_bundle
+    from ptedge.artifacts.bundle import open_bundle
     from ptedge.commands.inspect_engine import describe_engines
 
     bundle = open_bundle(path)
@@ -143,9 +143,9 @@ def _describe_bundle(path: Path) -> dict[str, Any]:
 
 
 def _describe_onnx(path: Path) -> dict[str, Any]:
-    from ptedge.bundle import METADATA_KEY, open_bundle
+    from ptedge.artifacts.bundle import METADATA_KEY, open_bundle
+    from ptedge.artifacts.onnx_metadata import read_metadata
     from ptedge.files import sha256_file
-    from ptedge.onnx_metadata import read_metadata
 
     try:
         metadata = read_metadata(path)

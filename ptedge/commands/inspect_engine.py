@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ptedge.engine_file import EngineRecord, Platform, differences, records_to_json
+from ptedge.artifacts.engine_file import EngineRecord, Platform, differences, records_to_json
 
 # TensorRT 8.5 and later begin a file with these letters (a 32-bit number, little-endian); the version that wrote it
 # stands in four bytes further on. NVIDIA documents neither, so both are taken only when they look right.
@@ -40,7 +40,7 @@ def describe_engine(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the bundle around it is broken.
     """
-    from ptedge.bundle import MANIFEST_NAME, open_bundle
+    from ptedge.artifacts.bundle import MANIFEST_NAME, open_bundle
     from ptedge.files import sha256_file
 
     digest = sha256_file(path)
@@ -86,8 +86,8 @@ def fitness(folder: Path, record: EngineRecord, model_hash: str, digest: str | N
         model_hash: of the bundle's ONNX file.
         digest: sha256 of the engine file, where it is known already.
     """
-    from ptedge.commands.gpu import ask_driver
-    from ptedge.commands.tensorrt_checks import tensorrt_version
+    from ptedge.machine.driver import ask_driver
+    from ptedge.machine.tensorrt_checks import tensorrt_version
 
     driver, version = ask_driver(), tensorrt_version()
     problems = []

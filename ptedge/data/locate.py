@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from ptedge.data.dataset import Dataset
 from ptedge.errors import InputError
-from ptedge.images import is_image_name
+from ptedge.frames.images import is_image_name
 
 
 class ImageFinder:

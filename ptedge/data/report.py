@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ptedge.boxes import box_area, clip_boxes
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.errors import InputError
-from ptedge.images import image_size, read_image
+from ptedge.frames.images import image_size, read_image
 from ptedge.preprocess import Letterbox
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

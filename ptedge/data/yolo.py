@@ -13,8 +13,8 @@ from ptedge.data.dataset import Dataset
 from ptedge.data.locate import ImageFinder
 from ptedge.data.tiny_yaml import read_tiny_yaml
 from ptedge.errors import InputError
-from ptedge.frame_files import natural_key
-from ptedge.images import image_size, is_image_name
+from ptedge.frames.files import natural_key
+from ptedge.frames.images import image_size, is_image_name
 
 NAME_FILES = ("classes.txt", "labels.txt", "obj.names")
 _SPLITS = ("train", "val", "test")

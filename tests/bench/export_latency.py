@@ -32,7 +32,7 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 
-from ptedge.checkpoint import load_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.to_onnx import model_to_onnx
@@ -156,7 +156,7 @@ def main() -> None:
     size, config = model.config.input_size, model.config
     images = torch.randint(0, 256, (1, 3, *size), dtype=torch.uint8)
     if options.image is not None:
-        from ptedge.images import read_image
+        from ptedge.frames.images import read_image
         from ptedge.preprocess import Letterbox
 
         image = read_image(options.image)

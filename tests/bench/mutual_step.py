@@ -21,12 +21,12 @@ from torch import Tensor
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.training.adapt import MutualLearning
+from ptedge.training.batches.views import Batch
 from ptedge.training.config import AdaptConfig
-from ptedge.training.data import Batch
+from ptedge.training.loop import prepare_torch
+from ptedge.training.losses.source import Targets
 from ptedge.training.optim import build_optimizer, optimise
 from ptedge.training.pretrain import image_tensor
-from ptedge.training.source_loss import Targets
-from ptedge.training.trainer import prepare_torch
 
 
 def make_batches(size: tuple[int, int], batch: int) -> list[Batch]:

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.commands.evaluate import EvaluationResult, evaluate_model
+from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.predictor import Predictor
+from ptedge.commands.eval import EvaluationResult, evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.detections import Detections
-from ptedge.export.compare import match
 from ptedge.export.to_onnx import export_checkpoint
-from ptedge.predictor import Predictor
-from ptedge.runner import BundlePredictor
+from ptedge.export.verify.compare import match
 
 Image = NDArray[np.uint8]
 

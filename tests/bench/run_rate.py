@@ -24,8 +24,8 @@ import cv2
 import numpy as np
 import onnxruntime
 
-from ptedge.frames import open_frames
-from ptedge.runner import BundlePredictor
+from ptedge.backends.ort import BundlePredictor
+from ptedge.frames.source import open_frames
 
 
 def make_video(path: Path, frames: int = 250) -> None:

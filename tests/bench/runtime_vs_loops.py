@@ -71,7 +71,7 @@ def plain_torchvision(bundle: str, threads: int) -> Callable[[np.ndarray], list[
     import torch
     from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
 
-    from ptedge.bundle import open_bundle
+    from ptedge.artifacts.bundle import open_bundle
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
@@ -91,7 +91,7 @@ def plain_torchvision(bundle: str, threads: int) -> Callable[[np.ndarray], list[
 
 def plain_checkpoint(checkpoint: str, threads: int) -> Callable[[np.ndarray], list[Any]]:
     """The bundle's own model in eager torch."""
-    from ptedge.checkpoint import CheckpointPredictor
+    from ptedge.artifacts.checkpoint import CheckpointPredictor
 
     predictor = CheckpointPredictor(Path(checkpoint), threads=threads)
     return lambda image: predictor.detect(image).to_json(predictor.class_names)

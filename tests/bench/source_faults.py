@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from servers.mjpeg_server import MjpegServer
 from servers.rtsp_camera import Proxy, RtspCamera, rtsp_absent
 
-from ptedge.frames import FrameSource, LiveOptions, open_frames
+from ptedge.frames.source import FrameSource, LiveOptions, open_frames
 
 RESTARTS = 10
 DOWN = 2.0  # seconds

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptedge.checkpoint import Checkpoint, Lineage, save_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint, Lineage, save_checkpoint
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.to_onnx import export_checkpoint

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ptedge.artifacts.conversion import Conversion
 from ptedge.cli import cli
-from ptedge.conversion import Conversion
 from ptedge.errors import ArtifactError, InputError
 from ptedge.export.cli import describe_conversion
-from ptedge.export.int8_choice import LIMIT
+from ptedge.export.precision.int8_choice import LIMIT
 
 
 def test_export__writes_a_bundle(checkpoint: Path, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_verify__json_is_one_document(bundle: Path, tmp_path: Path) -> None:
 def test_verify__failure_shows_the_table_and_one_sentence(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ptedge.export import verify as module
+    from ptedge.export.verify import verify as module
 
     checks = [module.Check("files", True, "match"), module.Check("promises", False, "black: a label has no class")]
     monkeypatch.setattr(module, "verify_bundle", lambda *_, **__: (checks, None))

@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import pytest
 
-from ptedge.bundle import METADATA_KEY, MODEL_NAME, open_bundle
+from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, open_bundle
+from ptedge.backends.ort import BundlePredictor, Runner
 from ptedge.errors import ArtifactError, InputError, OutputError
 from ptedge.export.to_onnx import FORBIDDEN, check_graph, check_size, export_checkpoint
 from ptedge.files import sha256_file
-from ptedge.runner import BundlePredictor, Runner
 
 
 def test_export_checkpoint__graph_is_flat_and_static(bundle: Path) -> None:

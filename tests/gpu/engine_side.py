@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.backends import open_engine
-from ptedge.bundle import open_bundle
+from ptedge.artifacts.bundle import open_bundle
+from ptedge.backends.choose import open_engine
 
 CALLS = 300  # timed calls of each kind
 ROUNDS = 7

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ptedge.checkpoint import load_checkpoint
-from ptedge.detector.static_graph import StaticGraph
-from ptedge.frames import open_frames
+from ptedge.artifacts.checkpoint import load_checkpoint
+from ptedge.export.graph import StaticGraph
+from ptedge.frames.source import open_frames
 from ptedge.preprocess import Letterbox
 
 FRAMES = 24

@@ -134,7 +134,7 @@ def test_run__push_that_nobody_takes_does_not_disturb(
     bundle: Path, videos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr("ptedge.runtime.push.CLOSING", 0.2)
+    monkeypatch.setattr("ptedge.runtime.sinks.push.CLOSING", 0.2)
     command = ("run", bundle, videos[0], "--out", tmp_path / "out", "--push", "http://me:secret@127.0.0.1:9/", "--json")
     result = ptedge(*command)
     push = json.loads(result.stdout)["push"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline_fakes import Keep, Model, frames, run
 
 from ptedge.errors import InputError, OutputError, PtedgeError
-from ptedge.frames import Frame
+from ptedge.frames.source import Frame
 from ptedge.runtime.pipeline import Pipeline, Rules
 from ptedge.runtime.stats import SourceStats, Stats
 

@@ -11,7 +11,7 @@ from ptedge.cli import cli
 from ptedge.config import load_config
 from ptedge.data import open_dataset
 from ptedge.errors import OutputError
-from ptedge.frames import open_frames
+from ptedge.frames.source import open_frames
 from ptedge.samples import demo as module
 from ptedge.samples.demo import MARKER, Plan, Row, _draw, _print_table, _start_afresh, _Walk
 from ptedge.samples.steps import Steps

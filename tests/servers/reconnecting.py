@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from ptedge.frames import Frame, FrameSource
+from ptedge.frames.source import Frame, FrameSource
 
 
 def after(frames: Iterator[Frame], number: int, source: FrameSource, seconds: float = 5.0) -> Frame:

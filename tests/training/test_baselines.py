@@ -8,7 +8,7 @@ import pytest
 import torch
 from training_shell import FILES, Shell, assert_equal, fails, lines, summary
 
-from ptedge.checkpoint import load_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint
 
 MEAN = "backbone.body.features.1.running_mean"
 WEIGHT = "roi_head.fc1.weight"

@@ -11,7 +11,7 @@ import torch
 from tiny_detector import write_pictures
 from training_shell import ADAPT_FILES, Shell, assert_equal, comparable, fails, lines, summary
 
-from ptedge.checkpoint import load_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.config import load_config
 from ptedge.files import sha256_file
 from ptedge.training import adapt as adapt_module

@@ -9,7 +9,7 @@ import torch
 from tiny_detector import CLASS_NAMES, write_pictures
 from training_shell import FILES, Shell, assert_equal, comparable, fails, lines, summary
 
-from ptedge.checkpoint import load_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.config import load_config
 from ptedge.training.config import TrainConfig
 

@@ -12,7 +12,7 @@ import torch
 from tiny_detector import CLASS_NAMES, tiny_config
 from training_shell import Shell, fails
 
-from ptedge.checkpoint import Checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import OutputError
 from ptedge.training.run_folder import RunFolder, state_of

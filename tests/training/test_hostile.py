@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tiny_detector import HEIGHT, WIDTH
 from training_shell import Shell, lines, summary
 
-from ptedge.checkpoint import load_checkpoint, save_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint, save_checkpoint
 
 Boxes = Sequence[tuple[int, Sequence[float | None]]]  # class, COCO's x, y, width, height
 

@@ -10,7 +10,7 @@ import torch
 from tiny_processes import Job, run
 from training_shell import LOOP, MODEL, assert_equal, comparable
 
-from ptedge.checkpoint import load_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint
 
 STEPS = 14
 SETS = ("checkpoint_every=1", f"optim.steps={STEPS}", "curves=false")

@@ -12,7 +12,7 @@ import torch
 from tiny_detector import CLASS_NAMES, tiny_config
 from torch import Tensor
 
-from ptedge.checkpoint import Checkpoint, load_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
 from ptedge.config import load_config
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, ConfigError, OutputError, TrainingError

@@ -14,12 +14,12 @@ from torch import Tensor
 from ptedge.detector.backbone import batch_norms
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import TrainingError
-from ptedge.training.batches import Batch, Share, image_generators
+from ptedge.training.batches.loader import AUTO, MOST_WORKERS, worker_count
+from ptedge.training.batches.steps import Batch, Share, image_generators
 from ptedge.training.config import OptimConfig
-from ptedge.training.loader import AUTO, MOST_WORKERS, worker_count
-from ptedge.training.losses import Normaliser
+from ptedge.training.losses.equations import Normaliser
+from ptedge.training.losses.source import Sampling, Targets, source_losses
 from ptedge.training.optim import build_optimizer, describe_step, scaled, step_images
-from ptedge.training.source_loss import Sampling, Targets, source_losses
 from ptedge.training.update import StepFunction, Updater
 
 OPTIM = OptimConfig(optimizer="sgd", steps=10, batch=2, lr=0.01, warmup=0, clip=1e9)

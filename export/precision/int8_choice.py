@@ -1,0 +1,128 @@
+"""Which layers may be int8: those that do most of the arithmetic for the least error, measured on frames.
+
+What int8 saves and what it costs lie in different layers. In a small network on a 240 x 416 image the two fully
+connected layers do four fifths of all multiplications and can be rounded without anyone noticing; the first blocks of
+the backbone do a tenth, and cause nearly all of the error. So every layer is rounded alone and its error measured where
+a detection's numbers come from, at the predictors; then layers are taken by error per multiplication, as long as the
+errors together stay below a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.backends.providers import CPU, session_settings
+
+from ..verify.by_layer import decisions, graph_with_outputs
+from .layers import Layers, Proto, multiplications
+from .quantize import only_these
+
+LIMIT = 0.015  # of the error at the predictors; docs/precision.md compares
+FRAMES = 6  # thousands of places each; more change the errors little
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Layers for int8.
+
+    Attributes:
+        ranges: of activations, how they were found.
+        layers: names, in the graph's order; at least one.
+        errors: layer -> error that it causes alone.
+        error: of all chosen together; above the limit only where no layer stays below it alone.
+        share: of all multiplications, that the chosen layers do.
+    """
+
+    ranges: str
+    layers: tuple[str, ...]
+    errors: dict[str, float]
+    error: float
+    share: float
+
+
+def choose_layers(
+    proto: Proto, quantised: Mapping[str, Proto], layers: Layers, frames: NDArray[np.uint8], batch: int, limit: float
+) -> Choice:
+    """Find the layers that do most of the arithmetic while their rounding stays unnoticed.
+
+    Args:
+        proto: the float32 graph.
+        quantised: how ranges were found -> the same graph with every layer in int8. The one is taken with which most of
+            the multiplications stay within the limit; if none does, the one with the least error.
+        layers: of ``proto``.
+        frames: [N, 3, H, W] uint8 network inputs.
+        batch: images a call of the graph.
+        limit: of the error, see :class:`ErrorMeter`.
+    """
+    meter = ErrorMeter(proto, layers, frames, batch)
+    work = multiplications(proto)
+    found = []
+    for ranges, graph in quantised.items():
+        errors = {name: meter.error(graph, [name]) for name in layers.weighted}
+        chosen: list[str] = []
+        for name in sorted(errors, key=lambda name: errors[name] ** 2 / work[name]):
+            if sum(errors[other] ** 2 for other in (*chosen, name)) <= limit**2:  # independent roundings add in squares
+                chosen.append(name)
+        chosen = chosen or [min(errors, key=lambda name: errors[name])]
+        while (error := meter.error(graph, chosen)) > limit and len(chosen) > 1:
+            chosen.pop()  # they were not as independent as that
+        names = tuple(name for name in errors if name in chosen)
+        share = sum(work[name] for name in names) / sum(work.values())
+        found.append(Choice(ranges, names, errors, error, share))
+    return max(found, key=lambda c: (1, c.share) if c.error <= limit else (0, -c.error))
+
+
+class ErrorMeter:
+    """What int8 layers do to the numbers that detections are made of.
+
+    The error is the root mean square change of what the predictors give (objectness, deltas, class logits, variances),
+    relative to its standard deviation, and averaged in squares over the predictors. Selections between the layers
+    (TopK, suppression) are those of the float32 graph, so that values stand at the same places in both.
+
+    Args:
+        proto: the float32 graph.
+        layers: of ``proto``.
+        frames: [N, 3, H, W] uint8 network inputs; about ``FRAMES`` of them are used, at equal distances.
+        batch: images a call of the graph.
+    """
+
+    def __init__(self, proto: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int) -> None:
+        self._proto = proto
+        self._outputs = [node.output[0] for node in proto.graph.node if node.name in layers.predictors]
+        rows = np.linspace(0, len(frames) - 1, -(-FRAMES // batch) * batch).round().astype(int)
+        self._feeds = [{"images": frames[rows[i : i + batch]]} for i in range(0, len(rows), batch)]
+        model = proto.SerializeToString()
+        handed = decisions(model)
+        answers = _run(model, [*handed, *self._outputs], {}, self._feeds)
+        for feeds, answer in zip(self._feeds, answers, strict=True):
+            feeds.update(zip(handed, answer, strict=False))
+        self._handed = {name: self._feeds[0][name] for name in handed}
+        self._wanted = [answer[len(handed) :] for answer in answers]
+        self._variance = np.mean([[np.var(value) for value in answer] for answer in self._wanted], axis=0)
+
+    def error(self, quantised: Proto, names: Collection[str]) -> float:
+        """The error while these layers are in int8, as in ``quantised``, and all others in float32."""
+        model = only_these(self._proto, quantised, names).SerializeToString()
+        answers = _run(model, self._outputs, self._handed, self._feeds)
+        squares = [
+            [np.mean(np.square(a - b, dtype=np.float64)) for a, b in zip(answer, wanted, strict=True)]
+            for answer, wanted in zip(answers, self._wanted, strict=True)
+        ]
+        return float(np.sqrt(np.mean(np.mean(squares, axis=0) / (self._variance + 1e-12))))  # 0 where all is constant
+
+
+def _run(
+    model: bytes, outputs: Sequence[str], handed: dict[str, NDArray[Any]], feeds: Sequence[dict[str, NDArray[Any]]]
+) -> list[list[NDArray[Any]]]:
+    """Outputs of a graph, one list for each of ``feeds``; ``handed`` become inputs."""
+    import onnxruntime
+
+    graph = graph_with_outputs(model, outputs, handed)
+    session = onnxruntime.InferenceSession(graph, session_settings(), providers=[CPU])
+    takes = {value.name for value in session.get_inputs()}
+    return [session.run(list(outputs), {k: v for k, v in feed.items() if k in takes}) for feed in feeds]

@@ -1,0 +1,262 @@
+"""Checkpoints: weights, settings, class names and lineage in one file that loads without running code from it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ptedge import __version__
+from ptedge.artifacts.lineage import Lineage
+from ptedge.config import from_dict, to_dict
+from ptedge.detections import Detections
+from ptedge.detector.config import ModelConfig
+from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import RawDetections
+from ptedge.errors import ArtifactError, ConfigError, InputError
+from ptedge.files import atomic_write, sha256_file
+from ptedge.preprocess import Letterbox
+
+FORMAT = "ptedge-checkpoint"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A detector at rest.
+
+    Attributes:
+        config: settings of the model.
+        class_names: names by label.
+        state: weights and buffers by name.
+        lineage: where they come from.
+    """
+
+    config: ModelConfig
+    class_names: tuple[str, ...]
+    state: dict[str, Tensor]
+    lineage: Lineage = field(default_factory=Lineage)
+
+    def build(self) -> ProbabilisticFasterRCNN:
+        """The model, in eval mode.
+
+        Raises:
+            ArtifactError: weights and settings do not belong together.
+        """
+        model = ProbabilisticFasterRCNN(self.config, len(self.class_names))
+        try:
+            model.load_state_dict(self.state)
+        except RuntimeError as error:
+            raise ArtifactError(f"the checkpoint's weights do not fit its settings: {error}") from None
+        return model.eval()
+
+
+def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint atomically.
+
+    Raises:
+        OutputError: not writable, or disk full; an older file under this name is untouched.
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "header": json.dumps(
+            {
+                "config": to_dict(checkpoint.config),
+                "class_names": list(checkpoint.class_names),
+                "lineage": to_dict(checkpoint.lineage),
+            }
+        ),
+        "state": {name: tensor.detach().cpu() for name, tensor in checkpoint.state.items()},
+    }
+    write_document(path, document)
+
+
+class _Sink:
+    """A file for ``torch.save``, whose writer aborts the process or blurs the reason when a write fails.
+
+    The first failure is kept and what follows goes nowhere; :func:`write_document` then raises it.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write, or remember why not."""
+        if self.error is None:
+            try:
+                self.file.write(data)
+            except OSError as error:
+                self.error = error
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing: the file is flushed when it is complete."""
+
+
+def write_document(path: Path, document: dict[str, Any]) -> None:
+    """Write tensors and plain values atomically, in the form :func:`read_document` reads.
+
+    Raises:
+        OutputError: not writable, or disk full; an older file under this name is untouched.
+    """
+    with atomic_write(path) as file:
+        sink = _Sink(file)
+        torch.save(document, cast(IO[bytes], sink))
+        if sink.error is not None:
+            raise sink.error
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint; only tensors and plain values are unpickled.
+
+    Raises:
+        InputError: missing file.
+        ArtifactError: truncated, foreign or newer than this version.
+    """
+    document = read_document(path, FORMAT)
+    if document.get("version") != VERSION:
+        raise ArtifactError(
+            f"{path} is a checkpoint of version {document.get('version')}, this ptedge reads {VERSION}. Update ptedge"
+        )
+    header = _header(path, document)
+    names, state = header["class_names"], document.get("state")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ArtifactError(f"{path} is a damaged checkpoint: its class names are {names!r}")
+    if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+        raise ArtifactError(f"{path} is a damaged checkpoint: its weights are no table of tensors")
+    try:
+        return Checkpoint(
+            config=from_dict(ModelConfig, header["config"], str(path)),
+            class_names=tuple(names),
+            state=state,
+            lineage=from_dict(Lineage, header["lineage"], str(path)),
+        )
+    except ConfigError as error:
+        writer = header["lineage"].get("ptedge", __version__)
+        if writer != __version__:
+            raise ArtifactError(
+                f"{path} was written by ptedge {writer}, and this is {__version__}, which does not understand it "
+                f"({error}). Use ptedge {writer}"
+            ) from None
+        raise ArtifactError(f"{path} is a damaged checkpoint: {error}") from None
+
+
+def _header(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The header as plain values, with its three parts there and the two tables being tables."""
+    try:
+        header = json.loads(document["header"])
+        parts = {name: header[name] for name in ("config", "class_names", "lineage")}
+    except (KeyError, TypeError, ValueError):
+        raise ArtifactError(f"{path} is a damaged checkpoint: its header cannot be read") from None
+    for name in ("config", "lineage"):
+        if not isinstance(parts[name], dict):
+            raise ArtifactError(f"{path} is a damaged checkpoint: {name} in its header is no table")
+    return parts
+
+
+def read_document(path: Path, expected_format: str) -> dict[str, Any]:
+    """Load a torch file of ours and check that it is what it should be.
+
+    Args:
+        path: the file.
+        expected_format: value of its ``format`` entry.
+
+    Raises:
+        InputError: missing file.
+        ArtifactError: unreadable, or of another kind.
+    """
+    if not path.is_file():
+        raise InputError(f"checkpoint {path} does not exist. Give a model.pt written by ptedge train or adapt")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch comments on foreign pickles before it refuses them
+            document = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # on foreign bytes torch's unpickler raises whatever it stumbles over (IndexError, KeyError, ...)
+        raise ArtifactError(
+            f"{path} cannot be read as a checkpoint: it is truncated, or another program wrote it. "
+            f"Give a model.pt written by ptedge train or adapt"
+        ) from None
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != expected_format:
+        raise ArtifactError(
+            f"{path} is not a {expected_format} file (it says {found!r}). "
+            f"Give a model.pt written by ptedge train or adapt"
+        )
+    return dict(document)
+
+
+def to_detections(raw: RawDetections) -> Detections:
+    """Detections as numpy, still in input pixels."""
+    return Detections(
+        raw.boxes.cpu().numpy().astype(np.float32),
+        raw.scores.cpu().numpy().astype(np.float32),
+        raw.labels.cpu().numpy().astype(np.int64),
+        raw.sigma.cpu().numpy().astype(np.float32),
+        raw.entropy.cpu().numpy().astype(np.float32),
+    )
+
+
+class CheckpointPredictor:
+    """A checkpoint that answers as any :class:`~ptedge.backends.predictor.Predictor` (torch eager, on a GPU if any).
+
+    Args:
+        path: checkpoint file.
+        threads: CPU threads of torch; ``None`` leaves its default.
+
+    Raises:
+        InputError, ArtifactError: see :func:`load_checkpoint`.
+    """
+
+    def __init__(self, path: Path, threads: int | None = None) -> None:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        checkpoint = load_checkpoint(path)
+        self.class_names = checkpoint.class_names
+        self.input_size = checkpoint.config.input_size
+        self.model_hash = sha256_file(path)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = checkpoint.build().to(self.device)
+
+    def detect(self, image: NDArray[np.uint8]) -> Detections:
+        """Detections of one RGB image [height, width, 3], in its pixels."""
+        return detect_image(self.model, image, self.device)
+
+    def close(self) -> None:
+        """Nothing to free: torch keeps no handle on the file."""
+
+
+def detect_image(
+    model: ProbabilisticFasterRCNN, image: NDArray[np.uint8], device: torch.device | None = None
+) -> Detections:
+    """Letterbox, detect, and bring the detections back to the image.
+
+    Args:
+        model: in eval mode.
+        image: [height, width, 3] uint8 RGB.
+        device: where the model is; ``None`` for the CPU.
+    """
+    letterbox = Letterbox(image.shape[1], image.shape[0], *model.config.input_size)
+    batch = torch.from_numpy(letterbox.image(image)).permute(2, 0, 1).unsqueeze(0)
+    return letterbox.undo(to_detections(model.detect(batch.to(device or torch.device("cpu")))[0]))
+
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointPredictor",
+    "Lineage",
+    "detect_image",
+    "load_checkpoint",
+    "read_document",
+    "save_checkpoint",
+    "to_detections",
+    "write_document",
+]

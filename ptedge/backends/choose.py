@@ -1,0 +1,116 @@
+"""Which backend runs a bundle here: a TensorRT engine, ONNX Runtime on CUDA, or ONNX Runtime on the CPU, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.artifacts.bundle import Bundle
+from ptedge.errors import BackendError, PtedgeError
+
+
+class AnyRunner(Protocol):
+    """What runs a graph, whatever the backend.
+
+    Attributes:
+        backend: ``tensorrt``, ``cuda``, ``cpu`` or ``ort-tensorrt``.
+        reason: why this one, in words.
+        inputs: name -> (shape, dtype).
+        output_names: in the graph's order.
+    """
+
+    backend: str
+    reason: str
+    inputs: dict[str, tuple[tuple[Any, ...], np.dtype[Any]]]
+    output_names: tuple[str, ...]
+
+    def infer(self, feeds: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Run once."""
+        ...
+
+    def close(self) -> None:
+        """Free the model."""
+        ...
+
+
+def open_runner(
+    bundle: Bundle, backend: str = "auto", threads: int | None = None, *, engine: str | None = None, slots: int = 1
+) -> AnyRunner:
+    """Load a bundle's model.
+
+    Args:
+        bundle: opened bundle.
+        backend: ``tensorrt``, ``cuda`` or ``cpu``; ``auto`` takes the first of them that works here and says why;
+            ``ort-tensorrt`` is TensorRT through ONNX Runtime, to measure beside the others.
+        threads: CPU threads; ``None`` leaves ONNX Runtime's default.
+        engine: file name of one engine of the bundle; ``None`` takes the newest that fits.
+        slots: calls that can be under way at once on TensorRT.
+
+    Raises:
+        ArtifactError: broken model or engine.
+        BackendError: the backend asked for is not there; an engine does not fit this machine.
+        MissingExtraError: TensorRT was asked for and is not installed.
+    """
+    from ptedge.backends.ort import BACKENDS, ORT_TENSORRT, Runner
+
+    if backend not in (*BACKENDS, ORT_TENSORRT):
+        raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
+    if backend == "tensorrt" or engine is not None:
+        return open_engine(bundle, engine, slots=slots)
+    without = ""
+    if backend == "auto" and bundle.manifest.engines:
+        try:
+            runner = open_engine(bundle, None, slots=slots)
+        except PtedgeError as error:  # one of the other backends will do; the reason is told
+            without = f"not TensorRT: {error}"
+        else:
+            runner.reason = "the bundle has an engine for this machine"
+            return runner
+    found = Runner(bundle.model_path, backend, threads, precision=bundle.manifest.precision)
+    if backend == "auto" and found.backend == "cuda" and not bundle.manifest.engines:
+        without = f"no TensorRT engine in the bundle, which one could build: ptedge build {bundle.path}"
+    if without:
+        found.reason = f"{found.reason}; {without}"
+    return found
+
+
+def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph: bool = True) -> AnyRunner:
+    """Load an engine of a bundle with TensorRT, after checking that it fits this machine.
+
+    Args:
+        bundle: opened bundle.
+        file: name of the engine; ``None`` takes the newest that fits.
+        slots: calls that can be under way at once.
+        cuda_graph: launch calls as a recorded graph.
+
+    Raises:
+        BackendError: no engine, or none that fits; names what differs and the command that builds one.
+        ArtifactError: the file is changed, or TensorRT does not take it.
+        MissingExtraError: no TensorRT or pycuda.
+    """
+    from ptedge.artifacts.engine_file import choose_engine, read_engine
+    from ptedge.backends.cuda import CudaDevice
+    from ptedge.backends.trt import TensorRTRunner, load_tensorrt
+
+    folder = bundle.model_path.parent
+    records = bundle.manifest.engines
+    if file is not None:
+        records = tuple(record for record in records if record.file == file)
+        if not records:
+            raise BackendError(f"{folder / 'manifest.json'} has no record of {file}. Build it: ptedge build {folder}")
+    if not records:
+        raise BackendError(f"{bundle.path} holds no TensorRT engine. Build one here: ptedge build {folder}")
+    version = str(load_tensorrt().__version__)
+    device = CudaDevice()
+    try:
+        record, problem = choose_engine(folder, records, device.platform(version), bundle.model_hash)
+        if record is None:
+            raise BackendError(problem)
+        content = read_engine(folder, record)
+    except BaseException:
+        device.close()
+        raise
+    return TensorRTRunner(content, str(folder / record.file), device=device, slots=slots, cuda_graph=cuda_graph)

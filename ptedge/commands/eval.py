@@ -1,0 +1,211 @@
+"""``ptedge eval``: average precision and quality of sigma of any model on any labelled data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ptedge.backends.predictor import Predictor
+from ptedge.data.dataset import Dataset, Sample
+from ptedge.detections import Detections
+from ptedge.errors import ClassMismatchError, InputError
+from ptedge.scores.average_precision import DetectionMetrics, evaluate_detections, match_detections
+from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SigmaQuality, sigma_quality
+
+MATCH_IOU = 0.5  # a detection that overlaps its box this much is a true positive, whose sigma is judged
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What a model did on a data set.
+
+    Attributes:
+        metrics: average precision.
+        sigma: quality of sigma over the true positives.
+        detections: of every image, in the order of the data set's samples.
+    """
+
+    metrics: DetectionMetrics
+    sigma: SigmaQuality
+    detections: tuple[Detections, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as ``ptedge eval --json`` prints them; without the detections."""
+        return {**self.metrics.to_json(), "sigma": self.sigma.to_json()}
+
+
+def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | None = None) -> EvaluationResult:
+    """Run a model over labelled images and score it.
+
+    Args:
+        predictor: the model.
+        dataset: images and labels, with the model's class names.
+        progress: called after each image with (images done, images in all).
+
+    Returns:
+        Average precision, quality of sigma, and the detections.
+
+    Raises:
+        InputError: no images, one that is missing or corrupt, or one whose size is not the labelled one.
+        ClassMismatchError: the data set has other classes.
+    """
+    from ptedge.data.locate import require_images
+    from ptedge.frames.images import read_image
+
+    if tuple(dataset.class_names) != tuple(predictor.class_names):
+        advice = "Evaluate on data with the model's classes, or map them in a TOML description (class_map)."
+        raise ClassMismatchError(str(dataset.root), dataset.class_names, "the model", predictor.class_names, advice)
+    if not dataset.samples:
+        raise InputError(f"{dataset.root} has no images to evaluate on")
+    require_images(dataset)
+    found = []
+    for done, sample in enumerate(dataset.samples, start=1):
+        image = read_image(sample.path)
+        _check_size(sample, image.shape[1], image.shape[0])
+        found.append(predictor.detect(image))
+        if progress is not None:
+            progress(done, len(dataset))
+    matches = match_detections(found, dataset.samples, len(dataset.class_names), MATCH_IOU)
+    return EvaluationResult(
+        metrics=evaluate_detections(found, dataset.samples, dataset.class_names),
+        sigma=sigma_quality(matches),
+        detections=tuple(found),
+    )
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write results.json, detections.json (COCO results) and pictures of the worst images here.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "tensorrt", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="What runs a bundle or ONNX file.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N images.")
+@click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the model.")
+@click.option("--pictures", type=click.IntRange(min=0), default=12, show_default=True, help="Pictures for --out.")
+def evaluate(
+    model: Path,
+    data: Path,
+    as_json: bool,
+    out: Path | None,
+    backend: str,
+    limit: int | None,
+    threads: int | None,
+    pictures: int,
+) -> None:
+    """Score MODEL (checkpoint, bundle, model.onnx or engine) on the labelled DATA.
+
+    AP50 and AP75 are VOC all-point average precision at IoU 0.5 and 0.75; AP is COCO's mean over IoU 0.50 to 0.95.
+    Images without objects count. Sigma is judged on the true positives.
+
+    \b
+    Example:
+      ptedge eval runs/adapted/model.pt data/target/val.json --out runs/adapted/eval
+    """
+    from ptedge.backends.predictor import open_predictor
+    from ptedge.data import open_dataset
+    from ptedge.files import make_output_folder
+
+    if out is not None:
+        make_output_folder(out)
+    predictor = open_predictor(model, backend=backend, threads=threads)
+    try:
+        dataset = open_dataset(data, class_names=predictor.class_names)
+        if limit is not None:
+            dataset = dataclasses.replace(dataset, samples=dataset.samples[:limit])
+        result = evaluate_model(predictor, dataset, _show_progress)
+    finally:
+        predictor.close()
+    document = {
+        **result.to_json(),
+        "model": str(model),
+        "model_hash": predictor.model_hash,
+        "input_size": list(predictor.input_size),
+        "data": str(data),
+        "data_format": dataset.format,
+        "dropped": dataset.dropped,
+    }
+    if out is not None:
+        from ptedge.commands.evaluation_files import write_evaluation
+
+        write_evaluation(out, document, result.detections, dataset, pictures)
+        click.echo(f"wrote {out}", err=True)
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else format_table(document))
+
+
+def format_table(document: dict[str, Any]) -> str:
+    """The result as text.
+
+    Args:
+        document: what ``--json`` prints.
+    """
+    height, width = document["input_size"]
+    lines = [
+        f"model  {document['model']}  (input {height} x {width}, sha256 {document['model_hash'][:12]})",
+        f"data   {document['data']}  ({document['data_format']}: "
+        f"{document['images']} images, {document['boxes']} boxes)",
+    ]
+    lines += [f"       left out while reading: {count} boxes, {why}" for why, count in document["dropped"].items()]
+    rows = [*document["per_class"].items(), ("all", document)]
+    name_width = max(len(name) for name, _ in rows)
+    lines += ["", f"{'class':<{name_width}}  {'boxes':>6}  {'AP50':>6}  {'AP75':>6}  {'AP':>6}"]
+    lines += [
+        f"{name:<{name_width}}  {row['boxes']:>6}  {_number(row['AP50'])}  {_number(row['AP75'])}  {_number(row['AP'])}"
+        for name, row in rows
+    ]
+    return "\n".join([*lines, "", *_sigma_lines(document["sigma"])])
+
+
+def _sigma_lines(sigma: dict[str, Any]) -> Sequence[str]:
+    if not sigma["matches"]:
+        return [f"sigma: nothing to judge, no detection found its box (IoU {MATCH_IOU:g})"]
+    rows = [
+        ("within 1 sigma", "coverage_1", f"{EXPECTED_COVERAGE[1]:.3f} if sigma is true"),
+        ("within 2 sigma", "coverage_2", f"{EXPECTED_COVERAGE[2]:.3f} if sigma is true"),
+        ("mean sigma", "mean_sigma", "pixels"),
+        ("RMS error", "rmse", "pixels, prediction against label"),
+        ("NLL", "nll", "nats a box side, lower is better"),
+        ("ENCE", "ence", "calibration error, 0 if sigma is true"),
+        ("rank: sigma", "rank_sigma", "Spearman with 1 - IoU, positive is right"),
+        ("rank: sigma / size", "rank_relative_sigma", "the same, sigma relative to the box"),
+        ("rank: 1 - score", "rank_score", "the same, for comparison"),
+    ]
+    head = f"sigma of the box sides, over {sigma['matches']} true positives (IoU {MATCH_IOU:g})"
+    return [head, *(f"  {name:<20}{_number(sigma[key])}  {meaning}" for name, key, meaning in rows)]
+
+
+def _number(value: float | None) -> str:
+    return f"{'-':>6}" if value is None else f"{value:>6.3f}"
+
+
+def _check_size(sample: Sample, width: int, height: int) -> None:
+    if sample.width and (sample.width, sample.height) != (width, height):
+        raise InputError(
+            f"{sample.path} is {width} x {height}, but its labels are for {sample.width} x {sample.height}. "
+            "Give the images the labels were made for"
+        )
+
+
+def _show_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r{done}/{total} images", err=True, nl=done == total)
+    elif done == total or done % max(1, total // 10) == 0:
+        click.echo(f"{done}/{total} images", err=True)

@@ -1,0 +1,88 @@
+"""Frames in any order, for training: by number instead of one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.errors import InputError
+from ptedge.frames.files import find_files
+from ptedge.frames.images import decode_image, read_image
+from ptedge.frames.video import open_capture, read_capture
+
+_VIDEO_QUALITY = 95  # JPEG quality of kept video frames: no visible loss, a tenth of the memory of raw pixels
+
+
+class FrameIndex:
+    """Unlabelled frames by number, for training: image files are read when asked, video frames are kept as JPEG.
+
+    Args:
+        spec: what the user named.
+        entries: image files, or encoded frames with their names.
+    """
+
+    def __init__(self, spec: str, entries: Sequence[Path | tuple[str, bytes]]) -> None:
+        self.spec = spec
+        self._entries = tuple(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def name(self, i: int) -> str:
+        """Path of the image file, or ``video#000123`` with the number of the frame in the video."""
+        entry = self._entries[i]
+        return str(entry) if isinstance(entry, Path) else entry[0]
+
+    def read(self, i: int) -> NDArray[np.uint8]:
+        """Decode one frame.
+
+        Returns:
+            [H, W, 3] uint8 RGB.
+
+        Raises:
+            InputError: the file is missing or corrupt.
+        """
+        entry = self._entries[i]
+        return read_image(entry) if isinstance(entry, Path) else decode_image(entry[1], entry[0])
+
+
+def index_frames(spec: str | Path, max_video_frames: int = 2000) -> FrameIndex:
+    """Make frames readable in any order.
+
+    A video is decoded once, in order, because seeking is slow and wrong in many containers; evenly spaced frames of it
+    are kept in memory as JPEG of quality 95 (about 0.2 MB each at 1280 x 720).
+
+    Args:
+        spec: as :func:`ptedge.frames.source.open_frames`, live sources excepted.
+        max_video_frames: at most so many frames of a video.
+
+    Raises:
+        InputError: missing, empty, unreadable, or a live source.
+    """
+    text = str(spec)
+    if max_video_frames < 1:
+        raise InputError(f"max_video_frames is {max_video_frames}; it must be at least 1")
+    kind, files, _ = find_files(text, live=False)
+    return FrameIndex(text, files if kind != "video" else _encoded_frames(text, max_video_frames))
+
+
+def _encoded_frames(spec: str, most: int) -> list[tuple[str, bytes]]:
+    """Evenly spaced frames as JPEG, whether or not the container's frame count is true."""
+    with open_capture(spec) as capture:
+        stride = max(1, (capture.count or 0) // most)
+    kept: list[tuple[str, bytes]] = []
+    step = 1  # of the frames read, every so-many-th is kept
+    for number, (index, _, image) in enumerate(read_capture(spec, 0, stride, [])):
+        if number % step:
+            continue
+        bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+        _, data = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _VIDEO_QUALITY])
+        kept.append((f"{spec}#{index:06d}", data.tobytes()))
+        if len(kept) >= 2 * most:  # the container claimed too few frames: thin out and go on
+            kept, step = kept[::2], step * 2
+    chosen = np.linspace(0, len(kept) - 1, min(most, len(kept))).round().astype(int)
+    return [kept[i] for i in chosen]

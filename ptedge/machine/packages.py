@@ -1,0 +1,311 @@
+"""What this machine has: packages, GPU, video support; and the command that installs what is missing.
+
+Nothing heavy is imported: packages are asked for by their metadata, and only OpenCV and ONNX Runtime are loaded, since
+only they know how they were built.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ptedge.machine.driver import MISMATCH, Driver, in_container
+
+# An ONNX model of one Identity node, float x [1] -> y [1], opset 13: opening it tells what really runs on this machine.
+PROBE_MODEL = (
+    b'\x08\x08\x12\x00:7\n\x10\n\x01x\x12\x01y"\x08Identity\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01'
+    b"b\x0f\n\x01y\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01B\x04\n\x00\x10\r"
+)
+
+DRIVER = "sudo ubuntu-drivers install"
+HEADLESS = "pip install --force-reinstall opencv-python-headless"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at.
+
+    Attributes:
+        name: what.
+        status: ``ok``, ``missing`` (an option that is not installed), ``problem`` (ptedge cannot do what it should
+            here) or ``info``.
+        detail: what was found.
+        fix: command that installs or repairs it; empty where there is nothing to do.
+    """
+
+    name: str
+    status: str
+    detail: str
+    fix: str = ""
+
+
+def version_of(distribution: str) -> str | None:
+    """Version of an installed distribution, without importing it.
+
+    Args:
+        distribution: name as pip knows it.
+    """
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def check_package(name: str, distribution: str, fix: str) -> Check:
+    """Whether a package ptedge cannot do without is installed.
+
+    Args:
+        name: what to call it.
+        distribution: name as pip knows it.
+        fix: command that installs it.
+    """
+    version = version_of(distribution)
+    return Check(name, "ok", version) if version else Check(name, "problem", "not installed", fix)
+
+
+def check_group(name: str, distributions: Sequence[str], extra: str) -> Check:
+    """Whether the packages of an extra are installed.
+
+    Args:
+        name: what they are for.
+        distributions: names as pip knows them.
+        extra: of ptedge, brings them all.
+    """
+    found = {distribution: version_of(distribution) for distribution in distributions}
+    absent = [distribution for distribution, version in found.items() if version is None]
+    if absent:
+        return Check(name, "missing", f"not installed: {', '.join(absent)}", f'pip install "ptedge[{extra}]"')
+    return Check(name, "ok", ", ".join(f"{distribution} {version}" for distribution, version in found.items()))
+
+
+def check_machine(folder: Path = Path()) -> Check:
+    """Cores, memory and disk.
+
+    Args:
+        folder: the disk it is on is looked at.
+    """
+    # cores this process may use, which in a container are fewer than the machine has
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parts = [f"{cores} cores"]
+    found = memory()
+    if found:
+        parts.append(f"{found[0] / 2**30:.1f} of {found[1] / 2**30:.1f} GiB memory free")
+    free = shutil.disk_usage(folder).free
+    parts.append(f"{free / 2**30:.1f} GiB disk free")
+    if free < 2**30:
+        return Check("machine", "problem", ", ".join(parts) + ": make room before anything is written")
+    return Check("machine", "info", ", ".join(parts))
+
+
+def check_jetson(root: Path = Path("/")) -> Check | None:
+    """The Jetson model and its release; ``None`` on any other machine.
+
+    Args:
+        root: of the file system.
+    """
+    release, model = jetson_release(root), _first_line(root / "proc/device-tree/model")
+    if not release and "Jetson" not in model:
+        return None
+    return Check("Jetson", "info", ", ".join(filter(None, [model, release])))
+
+
+def jetson_release(root: Path = Path("/")) -> str:
+    """Release of Jetson Linux, for example ``R36 (release), REVISION: 4.0``; empty on other machines.
+
+    Args:
+        root: of the file system.
+    """
+    return _first_line(root / "etc/nv_tegra_release").lstrip("# ")
+
+
+def check_gpu(driver: Driver, on_jetson: bool, root: Path = Path("/")) -> Check:
+    """Whether an NVIDIA GPU answers, and the next step if one should.
+
+    Args:
+        driver: what the CUDA driver says.
+        on_jetson: this is a Jetson.
+        root: of the file system.
+    """
+    if driver.gpus:
+        names = "; ".join(f"{gpu.name} (compute capability {gpu.compute_capability})" for gpu in driver.gpus)
+        return Check("GPU", "ok", _nvidia_smi() or names)
+    return _silent_gpu(driver, on_jetson, root)
+
+
+def _silent_gpu(driver: Driver, on_jetson: bool, root: Path) -> Check:
+    """Why no GPU answers."""
+    container = in_container(root)
+    devices = any(root.glob("dev/nvidia[0-9]*")) or any(root.glob("dev/nvhost-gpu"))
+    flag = "--runtime nvidia" if on_jetson else "--gpus all"
+    again = f"docker run {flag} ... (the host needs the package nvidia-container-toolkit)"
+    if driver.error in MISMATCH:
+        detail = f"the CUDA library and the kernel's NVIDIA driver are of different versions (error {driver.error})"
+        if container:
+            return Check("GPU", "problem", f"{detail}: the image brings a CUDA library of its own", again)
+        return Check("GPU", "problem", detail, "sudo reboot")
+    if container and (devices or on_jetson):
+        return Check("GPU", "problem", "there is a GPU, but the container was started without its driver", again)
+    if devices or on_jetson:
+        detail = "there is an NVIDIA GPU, but its CUDA driver does not answer"
+        if driver.error:
+            detail += f" (error {driver.error})"
+        return Check("GPU", "problem", detail, "sudo apt-get install nvidia-l4t-cuda" if on_jetson else DRIVER)
+    if container:
+        detail = f"no NVIDIA GPU in this container; models run on the CPU. If the host has one: docker run {flag} ..."
+        return Check("GPU", "info", detail)
+    return Check("GPU", "info", "no NVIDIA GPU; models run on the CPU")
+
+
+def check_opencv(on_jetson: bool) -> list[Check]:
+    """OpenCV and what it can read video with.
+
+    Args:
+        on_jetson: this is a Jetson.
+    """
+    try:
+        import cv2
+
+        build = cv2.getBuildInformation()
+    except (ImportError, OSError) as error:
+        # the usual reason is libGL, which opencv-python needs for windows that ptedge never opens
+        remove = "pip uninstall -y opencv-python && " if version_of("opencv-python") else ""
+        return [Check("OpenCV", "problem", f"cannot be loaded: {error}", remove + HEADLESS)]
+    checks = [Check("OpenCV", "ok", cv2.__version__)]
+    if _has(build, "FFMPEG"):
+        checks.append(Check("video files, rtsp://", "ok", "OpenCV with FFMPEG"))
+    else:
+        checks.append(Check("video files, rtsp://", "problem", "this OpenCV is built without FFMPEG", HEADLESS))
+    if _has(build, "GStreamer"):
+        checks.append(Check("csi://, GStreamer", "ok", "OpenCV with GStreamer"))
+    else:
+        detail = (
+            "this OpenCV is built without GStreamer; the system's has it. Use a venv made with --system-site-packages, "
+            "without opencv-python-headless in it"
+        )
+        fix = f"sudo apt-get install {'nvidia-opencv' if on_jetson else 'python3-opencv'}"
+        checks.append(Check("csi://, GStreamer", "problem" if on_jetson else "missing", detail, fix))
+    return checks
+
+
+def check_onnxruntime(on_jetson: bool) -> Check:
+    """What ONNX Runtime really runs a model on, found by opening a tiny one.
+
+    Args:
+        on_jetson: this is a Jetson.
+    """
+    name, plain = "ONNX Runtime", "pip install onnxruntime"
+    both = [d for d in ("onnxruntime", "onnxruntime-gpu") if version_of(d)]
+    if len(both) == 2:  # they share a folder: the one installed last wins, in part
+        fix = "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"
+        return Check(name, "problem", "onnxruntime and onnxruntime-gpu are both installed and spoil each other", fix)
+    try:
+        import onnxruntime
+    except (ImportError, OSError) as error:
+        return Check(name, "problem", f"cannot be loaded: {error}", plain)
+    from ptedge.errors import PtedgeError
+
+    try:
+        from ptedge.backends.ort import Runner
+    except ImportError as error:
+        return Check(name, "problem", f"{onnxruntime.__version__}, but {error.name} is missing (see its line)")
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "probe.onnx"
+        model.write_bytes(PROBE_MODEL)
+        try:
+            with Runner(model, "auto", threads=1) as runner:
+                backend, reason = runner.backend, runner.reason
+        except PtedgeError as error:
+            return Check(name, "problem", f"{onnxruntime.__version__} cannot run a model: {error}", plain)
+    detail = f"{onnxruntime.__version__}, runs on {backend} ({reason})"
+    if backend == "cuda" or _cuda_devices() == 0:
+        return Check(name, "ok", detail)
+    if on_jetson:
+        detail += "; the command is for JetPack 6"
+        fix = "pip install onnxruntime-gpu from the package index NVIDIA names for this JetPack"
+    elif "onnxruntime-gpu" in both:
+        fix = 'pip install "onnxruntime-gpu[cuda,cudnn]"'
+    else:
+        fix = 'pip uninstall -y onnxruntime && pip install "onnxruntime-gpu[cuda,cudnn]"'
+    return Check(name, "problem", detail, fix)
+
+
+def check_torch() -> list[Check]:
+    """Whether torch is built for the GPU that is here; nothing to say without torch."""
+    version = version_of("torch")
+    if version is None:
+        return []
+    cuda = _torch_cuda()
+    if cuda:
+        return [Check("torch", "ok" if _cuda_devices() else "info", f"{version}, built for CUDA {cuda}")]
+    if _cuda_devices() == 0:
+        return [Check("torch", "info", f"{version}, built for the CPU")]
+    fix = "install the CUDA build of torch and torchvision that the PyTorch site names for this driver"
+    return [Check("torch", "problem", f"{version} is built for the CPU, but there is a GPU", fix)]
+
+
+def _torch_cuda() -> str:
+    """CUDA version torch was built for, from its text: importing torch takes seconds. Empty for none."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return ""
+    try:
+        text = (Path(spec.origin).parent / "version.py").read_text("utf-8")
+    except OSError:
+        return ""
+    found = re.search(r"^cuda\b[^=]*=\s*['\"]([^'\"]+)", text, re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def _cuda_devices() -> int:
+    try:
+        from ptedge.backends.ort import cuda_device_count
+    except ImportError:  # OpenCV or NumPy cannot be loaded; their own lines say so
+        return 0
+    return cuda_device_count()
+
+
+def _has(build: str, feature: str) -> bool:
+    line: Any = next((row for row in build.splitlines() if row.strip().startswith(feature + ":")), "")
+    return "YES" in line
+
+
+def memory(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int] | None:
+    """Main memory in bytes, available to a program and in all; ``None`` where the system does not tell.
+
+    Args:
+        meminfo: the system's own account, in KiB.
+    """
+    try:
+        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+        available, total = (int(rows[key].split()[0]) * 1024 for key in ("MemAvailable", "MemTotal"))
+    except (OSError, KeyError, ValueError, IndexError):
+        return None
+    return available, total
+
+
+def _nvidia_smi() -> str:
+    """Name, memory and driver of the GPUs as nvidia-smi tells; empty without it."""
+    if shutil.which("nvidia-smi") is None:
+        return ""
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return "; ".join(line.strip() for line in done.stdout.splitlines() if line.strip())
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace").partition("\n")[0].strip("\0 ")
+    except OSError:
+        return ""

@@ -1,0 +1,125 @@
+"""Open what ``ptedge benchmark`` is asked to measure, measure it, and put the report together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptedge.backends.ort import BundlePredictor
+from ptedge.errors import ArtifactError, PtedgeError
+from ptedge.frames.source import open_frames
+
+from .machine import environment, reading
+from .measure import Subject, labels, measure, noise
+from .report import make_report
+
+ALL = ("tensorrt", "cuda", "ort-tensorrt", "cpu")
+MOST_FRAMES = 32
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What the user chose.
+
+    Attributes:
+        backends: ``auto``, ``all`` or names of backends; each bundle is measured on each.
+        seconds: to measure for, each bundle on each backend.
+        warm_up: seconds before, each, that are not counted.
+        rounds: turns of each.
+        frames: image, folder or video; ``None`` takes a frame of noise.
+        threads: CPU threads of the model.
+        slots: calls under way at once.
+    """
+
+    backends: tuple[str, ...] = ("auto",)
+    seconds: float = 10.0
+    warm_up: float = 2.0
+    rounds: int = 10
+    frames: str | None = None
+    threads: int | None = None
+    slots: int = 1
+
+
+def run_benchmark(bundles: Sequence[Path], options: BenchOptions, log: Callable[[str], None]) -> dict[str, Any]:
+    """Measure bundles on backends, in turns.
+
+    Args:
+        bundles: folders, ONNX files or engine files.
+        options: of the user.
+        log: progress.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: no frame.
+        ArtifactError: a broken bundle.
+        BackendError: a backend that was named is not there; with ``all``, one bundle runs on none.
+        MissingExtraError: a backend that was named is not installed.
+    """
+    images = [frame.image for frame in open_frames(options.frames, limit=MOST_FRAMES)] if options.frames else [noise()]
+    skipped: list[dict[str, str]] = []
+    opened: list[tuple[str, BundlePredictor, float]] = []
+    try:
+        for bundle in bundles:
+            opened += _open(bundle, options, skipped, log)
+        names = labels([place for place, _, _ in opened], [p.runner.backend for _, p, _ in opened])
+        subjects = [
+            Subject(name, predictor, images, options.slots, took)
+            for name, (_, predictor, took) in zip(names, opened, strict=True)
+        ]
+        total = len(subjects) * (options.seconds + options.warm_up)
+        log(f"measuring {', '.join(names)}: about {total:.0f} s")
+        around = environment(options.threads)
+        began, readings = time.monotonic(), list[dict[str, Any]]()
+        for _ in measure(
+            subjects,
+            options.seconds,
+            options.warm_up,
+            options.rounds,
+            read=lambda: readings.append({"at": round(time.monotonic() - began, 2)} | reading()),
+        ):
+            pass
+        size = list(images[0].shape[:2])
+        settings = {
+            "seconds": options.seconds,
+            "warm_up": options.warm_up,
+            "frames": {"source": options.frames or "noise", "count": len(images), "size": size},
+        }
+        return make_report(subjects, settings, around, readings, skipped)
+    finally:
+        for _, predictor, _ in opened:
+            predictor.close()
+
+
+def _open(
+    bundle: Path, options: BenchOptions, skipped: list[dict[str, str]], log: Callable[[str], None]
+) -> list[tuple[str, BundlePredictor, float]]:
+    """(path, predictor, seconds it took to load) of a bundle on each backend; with ``all``, on those that work."""
+    every = "all" in options.backends
+    found: list[tuple[str, BundlePredictor, float]] = []
+    problem: PtedgeError | None = None
+    for backend in ALL if every else options.backends:
+        start = time.perf_counter()
+        try:
+            predictor = BundlePredictor(bundle, backend, options.threads, options.slots)
+        except PtedgeError as error:
+            if not every or (isinstance(error, ArtifactError) and backend == "cpu"):
+                _close(found)
+                raise
+            problem = error
+            log(f"without {backend}: {error}")
+            skipped.append({"bundle": str(bundle), "backend": backend, "why": str(error)})
+            continue
+        found.append((str(bundle), predictor, time.perf_counter() - start))
+    if not found and problem is not None:
+        raise problem
+    return found
+
+
+def _close(opened: Sequence[tuple[str, BundlePredictor, float]]) -> None:
+    for _, predictor, _ in opened:
+        predictor.close()

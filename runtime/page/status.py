@@ -1,0 +1,155 @@
+"""The state of a run at this moment, for the live page (JSON) and for Prometheus (text)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptedge import __version__
+
+from ..sinks.collect import FieldSink
+from ..sinks.push import PushSink
+from ..stats import BOUNDS, Stats, Times
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass
+class Status:
+    """What can be asked about a run.
+
+    Attributes:
+        stats: its counters.
+        model: ``hash``, ``classes``, ``backend``, ``reason``, ``input_size``, ``precision``.
+        realtime: frames are dropped to keep up.
+        collector: field folder, or ``None``.
+        push: push sink, or ``None``.
+        waiting: tells how many items wait between the stages now.
+        began: Unix seconds.
+    """
+
+    stats: Stats
+    model: Mapping[str, Any]
+    realtime: bool
+    collector: FieldSink | None = None
+    push: PushSink | None = None
+    waiting: Callable[[], Mapping[str, int]] = dict
+    began: float = field(default_factory=time.time)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``/status.json`` says."""
+        stats = self.stats
+        return {
+            "ptedge": __version__,
+            "model": dict(self.model),
+            "began": round(self.began, 3),
+            "seconds": round(stats.clock() - stats.started, 1),
+            "realtime": self.realtime,
+            "rates": {"in": round(stats.rate_in.value, 2), "inferred": round(stats.rate_out.value, 2)},
+            "frames": stats.frames,
+            "detections": stats.detections,
+            "dropped": stats.dropped,
+            "age_ms": stats.ages.milliseconds(),
+            "infer_ms": stats.infer.milliseconds(),
+            "waiting": dict(self.waiting()),
+            "classes": dict(stats.classes),
+            "drift": stats.drift.to_json(),
+            "sources": [about.to_json() for about in stats.sources],
+            "collected": _collected(self.collector),
+            "push": self.push.to_json() if self.push is not None else None,
+            "memory_mb": round(memory_bytes() / 1e6, 1),
+        }
+
+    def metrics(self) -> str:
+        """What ``/metrics`` says, in Prometheus' text format."""
+        return "".join(self._families())
+
+    def _families(self) -> Iterator[str]:
+        stats = self.stats
+        about = {key: str(self.model[key]) for key in ("hash", "backend", "precision")}
+        yield _family("build_info", "gauge", "The model that runs.", [({"version": __version__, **about}, 1)])
+        yield _family("start_time_seconds", "gauge", "When the run began, Unix time.", [({}, self.began)])
+        yield _family("memory_resident_bytes", "gauge", "Resident memory of the process.", [({}, memory_bytes())])
+        for name, help_text, attribute in (
+            ("frames_read_total", "Frames that arrived from the source.", "read"),
+            ("frames_total", "Frames detected and written.", "frames"),
+            ("frames_dropped_total", "Frames passed over to keep up.", "dropped"),
+        ):
+            samples = [({"source": s.name}, float(getattr(s, attribute))) for s in stats.sources]
+            yield _family(name, "counter", help_text, samples)
+        skipped = [({"source": s.name}, len(s.skipped)) for s in stats.sources]
+        yield _family("frames_skipped_total", "counter", "Frames that could not be read.", skipped)
+        up = [
+            ({"source": s.name}, int(not s.ended and s.live.get("state", "running") == "running"))
+            for s in stats.sources
+        ]
+        yield _family("source_up", "gauge", "1 while the source gives frames.", up)
+        live = [(s.name, s.live) for s in stats.sources if s.live]
+        for key in ("reconnects", "stalls", "corrupt", "failures"):
+            if live:
+                samples = [({"source": name}, float(counters[key])) for name, counters in live]
+                yield _family(f"source_{key}_total", "counter", f"{key.capitalize()} of a live source.", samples)
+        classes = [({"class": name}, count) for name, count in sorted(dict(stats.classes).items())]
+        yield _family("detections_total", "counter", "Detections by class.", classes)
+        yield _histogram("result_age_seconds", "From a frame's arrival to its detections.", stats.ages)
+        yield _histogram("inference_seconds", "The model alone, one call.", stats.infer)
+        waiting = [({"stage": name}, count) for name, count in self.waiting().items()]
+        yield _family("waiting", "gauge", "Items that wait between two stages.", waiting)
+        drift = stats.drift.to_json()
+        changes = [
+            ({"measure": name}, value["change"])
+            for name, value in drift.items()
+            if isinstance(value, dict) and value["change"] is not None
+        ]
+        text = "Relative change of a running mean against the first minutes of the run; see docs/runtime.md."
+        yield _family("drift_change_ratio", "gauge", text, changes)
+        if self.collector is not None:
+            kept = [({"why": why}, count) for why, count in sorted(dict(self.collector.counters).items())]
+            yield _family("collected_frames_total", "counter", "Frames by what the collector did with them.", kept)
+        if self.push is not None:
+            for key in ("sent", "dropped", "refused", "retries"):
+                yield _family(f"push_{key}_total", "counter", f"Push: {key}.", [({}, getattr(self.push, key))])
+
+
+def memory_bytes() -> int:
+    """Resident memory of this process; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _collected(collector: FieldSink | None) -> dict[str, Any] | None:
+    if collector is None:
+        return None
+    return {"folder": str(collector.path), "images": collector.kept, "counters": dict(collector.counters)}
+
+
+def _family(name: str, kind: str, text: str, samples: Sequence[tuple[dict[str, str], float]]) -> str:
+    head = f"# HELP ptedge_{name} {text}\n# TYPE ptedge_{name} {kind}\n"
+    return head + "".join(f"ptedge_{name}{_labels(labels)} {_number(value)}\n" for labels, value in samples)
+
+
+def _histogram(name: str, text: str, times: Times) -> str:
+    counts, count, total = times.buckets()
+    bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
+    lines = [f'ptedge_{name}_bucket{{le="{bound}"}} {value}\n' for bound, value in zip(bounds, counts, strict=True)]
+    head = f"# HELP ptedge_{name} {text}\n# TYPE ptedge_{name} histogram\n"
+    return head + "".join(lines) + f"ptedge_{name}_sum {_number(total)}\nptedge_{name}_count {count}\n"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    parts = [f'{name}="{_escaped(value)}"' for name, value in labels.items()]
+    return f"{{{','.join(parts)}}}" if parts else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else repr(float(value))

@@ -1,0 +1,4 @@
+"""Where detections go: files, video, network, field folder.
+
+``choose`` opens them by name.
+"""

@@ -1,0 +1,228 @@
+"""Where detections go: JSON Lines, COCO json, CSV, annotated images. (The video is in ``video.py``.)
+
+A sink takes one result after the other and is closed once, also after an error or a signal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ptedge.detections import Detections
+from ptedge.draw import draw_detections
+from ptedge.files import write_error
+from ptedge.frames.address import mask_credentials
+from ptedge.frames.source import Frame
+
+from .coco import CocoWriter
+
+JPEG_QUALITY = 92
+
+
+@dataclass
+class Result:
+    """One frame and what was found in it.
+
+    Attributes:
+        frame: as read.
+        detections: in pixels of the frame.
+        class_names: names by label.
+        draw_score: detections below it are not drawn.
+        source: name of its source where there are several, else ``None``.
+        age: seconds from the frame's arrival to its detections, in realtime; else ``None``.
+    """
+
+    frame: Frame
+    detections: Detections
+    class_names: Sequence[str]
+    draw_score: float = 0.0
+    source: str | None = None
+    age: float | None = None
+
+    @cached_property
+    def annotated(self) -> NDArray[np.uint8]:
+        """The frame with its detections drawn, [H, W, 3] uint8 RGB; drawn once for all sinks that show it."""
+        shown = self.detections.select(self.detections.scores >= self.draw_score)
+        return draw_detections(self.frame.image, shown, self.class_names)
+
+    @cached_property
+    def text(self) -> str:
+        """:meth:`line` as JSON on one line; made once for all sinks that send it."""
+        return json.dumps(self.line(), ensure_ascii=False)
+
+    def line(self) -> dict[str, Any]:
+        """What a line of ``detections.jsonl`` says."""
+        height, width = self.frame.image.shape[:2]
+        return {
+            **({"source": self.source} if self.source is not None else {}),
+            "frame": self.frame.index,
+            "time": self.frame.time,
+            "file": self.frame.file,
+            "width": width,
+            "height": height,
+            **({"age_ms": round(self.age * 1000, 1)} if self.age is not None else {}),
+            "detections": self.detections.to_json(self.class_names),
+        }
+
+
+class Sink(Protocol):
+    """Takes results."""
+
+    @property
+    def path(self) -> Path | str:
+        """File, folder or address that results go to."""
+        ...
+
+    def write(self, result: Result) -> None:
+        """Take one result."""
+        ...
+
+    def close(self) -> None:
+        """Finish the file."""
+        ...
+
+
+class _LineFile:
+    """A text file that holds whole lines only, whatever happens: each goes to the system at once, without a buffer.
+
+    A kill loses no finished line. What a full disk leaves of a line is cut off again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = open(path, "wb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise write_error(path, error) from None
+
+    def append(self, lines: str) -> None:
+        """Add lines, all or none."""
+        data = memoryview(lines.encode("utf-8"))
+        start = self._file.tell() if data else 0
+        try:
+            while data:  # a nearly full disk takes a part and refuses the rest
+                data = data[self._file.write(data) or 0 :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.seek(start)
+                self._file.truncate()
+            raise write_error(self.path, error) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise write_error(self.path, error) from None
+
+
+class JsonlSink(_LineFile):
+    """``detections.jsonl``: a line a frame."""
+
+    def write(self, result: Result) -> None:
+        """Append a line."""
+        self.append(result.text + "\n")
+
+
+class CsvSink(_LineFile):
+    """``detections.csv``: a line a detection; the first column names the source where there are several."""
+
+    COLUMNS = ("frame", "time", "file", "class", "label", "score", "x1", "y1", "x2", "y2")
+    SIGMA_COLUMNS = ("sigma_x1", "sigma_y1", "sigma_x2", "sigma_y2", "entropy")
+
+    def __init__(self, path: Path, several: bool = False) -> None:
+        super().__init__(path)
+        self._several = several
+        self.append(_csv_lines([(*(("source",) if several else ()), *self.COLUMNS, *self.SIGMA_COLUMNS)]))
+
+    def write(self, result: Result) -> None:
+        """Append the lines of a frame."""
+        frame, rows = result.frame, []
+        source = (result.source,) if self._several else ()
+        for d in result.detections.to_json(result.class_names):
+            where = (*source, frame.index, frame.time, frame.file, d["class"], d["label"], d["score"])
+            rows.append((*where, *d["box"], *d["sigma"], d["entropy"]))
+        self.append(_csv_lines(rows))
+
+
+def _csv_lines(rows: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+class CocoSink:
+    """``coco.json``: written at the end, also after Ctrl-C; not after a kill."""
+
+    def __init__(self, path: Path, class_names: Sequence[str], source: str) -> None:
+        self.path = path
+        self._writer = CocoWriter(path, class_names, f"Detections by ptedge run on {mask_credentials(source)}")
+
+    def write(self, result: Result) -> None:
+        """Add a frame."""
+        height, width = result.frame.image.shape[:2]
+        name = result.frame.file or f"{f'{result.source}/' if result.source else ''}{image_name(result.frame)}"
+        self._writer.add(name, width, height, result.detections)
+
+    def close(self) -> None:
+        """Write the document."""
+        self._writer.close()
+
+
+class ImagesSink:
+    """``images/``: each frame as JPEG with its detections drawn; a folder for each source where there are several."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise write_error(path, error) from None
+
+    def write(self, result: Result) -> None:
+        """Write one image, under a temporary name first."""
+        folder = self.path / result.source if result.source else self.path
+        path = folder / image_name(result.frame)
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            folder.mkdir(exist_ok=True)
+            temporary.write_bytes(encode_jpeg(result.annotated, JPEG_QUALITY))
+            os.replace(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise write_error(path, error) from None
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def image_name(frame: Frame) -> str:
+    """File name for a frame's picture: its number, and the name of its file where it has one."""
+    stem = f"_{Path(frame.file).stem}" if frame.file else ""
+    return f"{frame.index:06d}{stem}.jpg"
+
+
+def encode_jpeg(image: NDArray[np.uint8], quality: int) -> bytes:
+    """A picture as JPEG, without any metadata.
+
+    Args:
+        image: [H, W, 3] uint8 RGB.
+        quality: 1 to 100.
+    """
+    ok, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    if not ok:
+        raise ValueError(f"OpenCV cannot encode an image of shape {image.shape} as JPEG")
+    return data.tobytes()

@@ -1,0 +1,129 @@
+"""The static graph answers as the eager detector does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from ptedge.detector.config import ModelConfig
+from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.export.graph import StaticGraph, StaticOutput
+
+CONFIG = ModelConfig(
+    weights="none",
+    input_size=(96, 128),
+    anchor_sizes=(16.0, 32.0, 64.0),
+    rpn_test_top_n=(150, 40),
+    candidates=60,
+    max_detections=30,
+)
+
+
+def make_model(config: ModelConfig = CONFIG, num_classes: int = 1) -> ProbabilisticFasterRCNN:
+    torch.manual_seed(1)
+    model = ProbabilisticFasterRCNN(config, num_classes).eval()
+    with torch.no_grad():
+        # fresh heads answer almost alike everywhere; spread them, so that no decision is a tie
+        model.rpn_head.objectness.weight.mul_(30)
+        model.roi_head.deltas.weight.mul_(30)
+        model.roi_head.logits.weight.mul_(5)  # not so far that probabilities round to 1
+    return model
+
+
+def noise(batch: int, size: tuple[int, int] = (96, 128)) -> Tensor:
+    generator = torch.Generator().manual_seed(5)
+    return torch.randint(0, 256, (batch, 3, *size), dtype=torch.uint8, generator=generator)
+
+
+def answer(model: ProbabilisticFasterRCNN, images: Tensor) -> StaticOutput:
+    with torch.no_grad():
+        output: StaticOutput = StaticGraph(model)(images)
+    return output
+
+
+def check_equal(model: ProbabilisticFasterRCNN, images: Tensor) -> int:
+    """Compare row by row; returns how many detections there were."""
+    got, total = answer(model, images), 0
+    for i, eager in enumerate(model.detect(images)):
+        n = int(got.num_detections[i])
+        assert n == len(eager.scores)
+        assert got.converged[i] == 1
+        torch.testing.assert_close(got.boxes[i, :n], eager.boxes, atol=1e-3, rtol=1e-4)
+        torch.testing.assert_close(got.scores[i, :n], eager.scores, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(got.sigma[i, :n], eager.sigma, atol=1e-3, rtol=1e-4)
+        torch.testing.assert_close(got.entropy[i, :n], eager.entropy, atol=1e-5, rtol=1e-4)
+        assert got.labels[i, :n].tolist() == eager.labels.tolist()
+        for value in (got.boxes, got.scores, got.labels, got.sigma, got.entropy):
+            assert not value[i, n:].any()
+        total += n
+    return total
+
+
+@pytest.mark.parametrize("num_classes", [1, 3])
+@pytest.mark.parametrize("rule", ["class", "certainty"])
+def test_static_graph__agrees_with_eager(num_classes: int, rule: str) -> None:
+    model = make_model(replace(CONFIG, score_rule=rule), num_classes)
+    assert check_equal(model, noise(2)) > 4
+
+
+def test_static_graph__portrait_input() -> None:
+    model = make_model(replace(CONFIG, input_size=(128, 80)))
+    assert check_equal(model, noise(1, (128, 80))) > 0
+
+
+def test_static_graph__vanilla_detector_has_no_sigma() -> None:
+    model = make_model(replace(CONFIG, probabilistic=False))
+    images = noise(1)
+    assert check_equal(model, images) > 0
+    assert not answer(model, images).sigma.any()
+
+
+def test_static_graph__more_objects_than_slots() -> None:
+    model = make_model(replace(CONFIG, max_detections=3, score_threshold=0.0))
+    assert check_equal(model, noise(1)) == 3
+
+
+def test_static_graph__nothing_above_the_threshold() -> None:
+    model = make_model(replace(CONFIG, score_threshold=1.0))
+    assert check_equal(model, noise(1)) == 0
+
+
+def test_static_graph__fewer_pairs_than_slots_are_padded() -> None:
+    model = make_model(replace(CONFIG, rpn_test_top_n=(20, 10), max_detections=50))
+    assert answer(model, noise(1)).boxes.shape == (1, 50, 4)
+    assert check_equal(model, noise(1)) > 0
+
+
+def test_static_graph__dtypes_are_those_of_the_contract() -> None:
+    got = answer(make_model(), noise(2))
+    assert {name: value.dtype for name, value in got._asdict().items()} == {
+        "boxes": torch.float32,
+        "scores": torch.float32,
+        "labels": torch.int32,
+        "sigma": torch.float32,
+        "num_detections": torch.int32,
+        "entropy": torch.float32,
+        "converged": torch.int32,
+    }
+
+
+def test_static_graph__another_input_size_uses_the_same_weights() -> None:
+    model = make_model()
+    with torch.no_grad():
+        got = StaticGraph(model, (128, 160))(noise(1, (128, 160)))
+    moved = make_model(replace(CONFIG, input_size=(128, 160)))
+    moved.load_state_dict(model.state_dict())
+    expected = moved.detect(noise(1, (128, 160)))[0]
+    torch.testing.assert_close(got.boxes[0, : len(expected.boxes)], expected.boxes, atol=1e-3, rtol=1e-4)
+
+
+def test_static_graph__leaves_the_model_unchanged() -> None:
+    model = make_model()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    trainable = {name: p.requires_grad for name, p in model.named_parameters()}
+    answer(model, noise(1))
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert {name: p.requires_grad for name, p in model.named_parameters()} == trainable

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_model import tiny_bundle, tiny_manifest, tiny_onnx
+
+from ptedge.artifacts.bundle import SCHEMA, Lineage, Manifest, is_bundle, open_bundle, write_bundle
+from ptedge.artifacts.onnx_metadata import add_metadata, read_metadata
+from ptedge.errors import ArtifactError, OutputError
+
+
+def edit_manifest(folder: Path, **changes: Any) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_write_bundle__opens_as_written(tmp_path: Path) -> None:
+    manifest = tiny_manifest(
+        lineage=Lineage("source_free", "teacher", "aa", ("bb", "cc")),
+        tools={"onnx": "1.0"},
+        sigma_scale=(1.5, 1.0, 0.5, 2.0),
+    )
+    written = write_bundle(tmp_path / "b", manifest, tiny_onnx())
+    opened = open_bundle(tmp_path / "b")
+    assert opened == written
+    assert dataclasses.replace(opened.manifest, files={}) == manifest
+    assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["manifest.json", "model.onnx"]
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+def test_write_bundle__model_is_still_valid_onnx(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b")
+    onnx.checker.check_model(onnx.load(bundle.model_path))
+
+
+def test_write_bundle__replaces_a_bundle_and_its_old_engine(tmp_path: Path) -> None:
+    old = tiny_bundle(tmp_path / "b")
+    (tmp_path / "b" / "model.gpu.engine").write_bytes(b"old")
+    new = tiny_bundle(tmp_path / "b", backbone="other")
+    assert open_bundle(tmp_path / "b").manifest.backbone == "other"
+    assert new.model_hash != old.model_hash
+    assert not (tmp_path / "b" / "model.gpu.engine").exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+def test_write_bundle__keeps_the_old_one_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tiny_bundle(tmp_path / "b")
+
+    def fail(path: Path, value: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ptedge.artifacts.bundle.write_json", fail)
+    with pytest.raises(OutputError, match="disk is full"):
+        tiny_bundle(tmp_path / "b", backbone="other")
+    assert open_bundle(tmp_path / "b") == old
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_write_bundle__never_replaces_something_else(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "photos"
+    content = place
+    if kind == "folder":
+        place.mkdir()
+        content = place / "one.jpg"
+    content.write_text("mine")
+    with pytest.raises(OutputError, match="something else is there"):
+        tiny_bundle(place)
+    assert content.read_text() == "mine"
+
+
+def test_write_bundle__takes_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    tiny_bundle(tmp_path / "b")
+    assert is_bundle(tmp_path / "b")
+
+
+def test_open_bundle__bare_onnx_carries_the_manifest(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b", class_names=("Fußgänger", "车"))
+    bare = tmp_path / "moved.onnx"
+    bundle.model_path.rename(bare)
+    opened = open_bundle(bare)
+    assert opened.manifest == dataclasses.replace(bundle.manifest, files={})
+    assert opened.model_hash == bundle.model_hash
+
+
+def test_open_bundle__every_truncation_is_named(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b")
+    whole = bundle.model_path.read_bytes()
+    for keep in (0, 1, 10, len(whole) // 2, len(whole) - 1):
+        bundle.model_path.write_bytes(whole[:keep])
+        with pytest.raises(ArtifactError, match=r"model\.onnx does not match the manifest.*ptedge export"):
+            open_bundle(bundle.path)
+        with pytest.raises(ArtifactError, match=r"model\.onnx.*ptedge export"):
+            open_bundle(bundle.model_path)
+
+
+def test_open_bundle__missing_model(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b")
+    bundle.model_path.unlink()
+    with pytest.raises(ArtifactError, match=r"cannot read .*model\.onnx: No such file.*ptedge export"):
+        open_bundle(bundle.path)
+
+
+def test_open_bundle__foreign_onnx(tmp_path: Path) -> None:
+    (tmp_path / "other.onnx").write_bytes(tiny_onnx())
+    with pytest.raises(ArtifactError, match="was not written by ptedge"):
+        open_bundle(tmp_path / "other.onnx")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"schema": SCHEMA + 1}, "reads up to 1. Update ptedge"),
+        ({"schema": None}, "not a ptedge manifest"),
+        ({"colour": "RGB"}, "unknown key 'colour'; did you mean 'color'"),
+        ({"input_size": [64, 90]}, "multiple of 16"),
+        ({"class_names": []}, "at least one"),
+        ({"class_names": ["car", "car"]}, "distinct"),
+        ({"color": "BGR"}, "must be one of RGB"),
+        ({"sigma_scale": [1, 1, 0, 1]}, "sigma_scale is 0"),
+        ({"lineage": {"role": "boss"}}, "teacher, student"),
+        ({"files": {}}, "does not list model.onnx"),
+        ({"files": {"model.onnx": 3}}, "must map names to text"),
+        ({"files": {"../x": "00", "model.onnx": "00"}}, "not a file name"),
+    ],
+)
+def test_open_bundle__refuses_manifest(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    tiny_bundle(tmp_path / "b")
+    edit_manifest(tmp_path / "b", **changes)
+    with pytest.raises(ArtifactError) as caught:
+        open_bundle(tmp_path / "b")
+    assert words in str(caught.value)
+    assert "manifest.json" in str(caught.value) and "ptedge export" in str(caught.value)
+
+
+def test_open_bundle__manifest_lacks_a_key(tmp_path: Path) -> None:
+    tiny_bundle(tmp_path / "b")
+    path = tmp_path / "b" / "manifest.json"
+    values = json.loads(path.read_text())
+    del values["class_names"]
+    path.write_text(json.dumps(values))
+    with pytest.raises(ArtifactError, match="missing class_names"):
+        open_bundle(tmp_path / "b")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"'])
+def test_open_bundle__manifest_is_no_manifest(tmp_path: Path, text: str) -> None:
+    tiny_bundle(tmp_path / "b")
+    (tmp_path / "b" / "manifest.json").write_text(text)
+    with pytest.raises(ArtifactError, match=r"manifest\.json"):
+        open_bundle(tmp_path / "b")
+
+
+def test_is_bundle__tells_kinds_apart(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b")
+    (tmp_path / "model.pt").write_bytes(b"x")
+    assert is_bundle(bundle.path) and is_bundle(bundle.model_path)
+    assert not is_bundle(tmp_path) and not is_bundle(tmp_path / "model.pt") and not is_bundle(tmp_path / "no.onnx")
+
+
+def test_read_metadata__agrees_with_onnx_runtime(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(add_metadata(add_metadata(tiny_onnx(), "a", "1" * 300), "b", "ü"))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    assert read_metadata(path) == session.get_modelmeta().custom_metadata_map == {"a": "1" * 300, "b": "ü"}
+
+
+@given(st.binary(max_size=200))
+def test_read_metadata__random_bytes_give_value_error_or_nothing(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "random.onnx"
+    path.write_bytes(data)
+    with contextlib.suppress(ValueError):
+        read_metadata(path)
+
+
+def test_manifest__json_round_trip() -> None:
+    manifest = tiny_manifest(files={"model.onnx": "00"})
+    assert Manifest.from_json(json.loads(json.dumps(manifest.to_json())), "here") == manifest
+
+
+def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "bundle")
+    path = bundle.path / "manifest.json"
+    values = json.loads(path.read_text())
+    values["sigma_scale"] = [1.0, 2.0, 1.0, 2.0]  # a calibration found after the export may be written in
+    path.write_text(json.dumps(values))
+    assert open_bundle(bundle.path).manifest.sigma_scale == (1.0, 2.0, 1.0, 2.0)
+    values["class_names"] = [f"other {name}" for name in values["class_names"]]
+    path.write_text(json.dumps(values))
+    with pytest.raises(ArtifactError, match=r"manifest\.json says class_names = .*but model\.onnx was exported with"):
+        open_bundle(bundle.path)

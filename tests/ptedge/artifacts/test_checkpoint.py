@@ -1,0 +1,193 @@
+"""Checkpoints: there and back, and every file that is not one."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_detector import CLASS_NAMES, tiny_config, use_tiny_detector
+
+from ptedge.artifacts.checkpoint import (
+    Checkpoint,
+    CheckpointPredictor,
+    Lineage,
+    detect_image,
+    load_checkpoint,
+    read_document,
+    save_checkpoint,
+)
+from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.errors import ArtifactError, InputError, PtedgeError
+from ptedge.files import sha256_file
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_tiny_detector(monkeypatch)
+
+
+@pytest.fixture
+def checkpoint() -> Checkpoint:
+    torch.manual_seed(0)
+    model = ProbabilisticFasterRCNN(tiny_config(), len(CLASS_NAMES))
+    with torch.no_grad():
+        model.anchors.log_wh.add_(0.1)
+    lineage = Lineage(kind="adapted", role="teacher", parents=("aa", "bb"), step=7, data=("night",))
+    return Checkpoint(tiny_config(), CLASS_NAMES, model.state_dict(), lineage)
+
+
+@pytest.fixture
+def saved(checkpoint: Checkpoint, tmp_path: Path) -> Path:
+    save_checkpoint(tmp_path / "model.pt", checkpoint)
+    return tmp_path / "model.pt"
+
+
+def test_load_checkpoint__round_trip(checkpoint: Checkpoint, saved: Path) -> None:
+    loaded = load_checkpoint(saved)
+    assert loaded.config == checkpoint.config
+    assert loaded.class_names == CLASS_NAMES
+    assert loaded.lineage == checkpoint.lineage
+    assert list(loaded.state) == list(checkpoint.state)
+    for name, tensor in checkpoint.state.items():
+        assert loaded.state[name].dtype == tensor.dtype
+        torch.testing.assert_close(loaded.state[name], tensor, rtol=0, atol=0)
+    model = loaded.build()
+    assert not model.training
+    shapes = 24.0 * torch.tensor([[2**0.5, 0.5**0.5], [1.0, 1.0], [0.5**0.5, 2**0.5]]) * 1.1051709  # e^0.1
+    torch.testing.assert_close(model.anchors.shapes().detach(), shapes)
+
+
+def test_checkpoint_predictor__answers_like_the_model(checkpoint: Checkpoint, saved: Path) -> None:
+    predictor = CheckpointPredictor(saved)
+    assert predictor.class_names == CLASS_NAMES
+    assert predictor.input_size == (64, 96)
+    assert predictor.model_hash == sha256_file(saved)
+    image = np.random.default_rng(0).integers(0, 256, (128, 192, 3), dtype=np.uint8)
+    found = predictor.detect(image)
+    expected = detect_image(checkpoint.build(), image)
+    assert len(found) > 0
+    np.testing.assert_allclose(found.boxes, expected.boxes, atol=1e-3)
+    assert found.boxes[:, 2].max() > 96  # pixels of the image, twice the input
+    predictor.close()
+
+
+def test_save_checkpoint__leaves_no_temporary_file(saved: Path) -> None:
+    assert [path.name for path in saved.parent.iterdir()] == ["model.pt"]
+
+
+def test_load_checkpoint__missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        load_checkpoint(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.99])
+def test_load_checkpoint__truncated(saved: Path, share: float) -> None:
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ArtifactError, match="truncated"):
+        load_checkpoint(saved)
+
+
+@pytest.mark.filterwarnings("ignore")  # torch may warn of an odd pickle before it fails
+def test_load_checkpoint__flipped_bytes_never_raise_anything_else(saved: Path) -> None:
+    content = saved.read_bytes()
+    rng = np.random.default_rng(0)
+    edge = 6000  # names, pickle and directory lie at both ends; the middle is numbers
+    for _ in range(40):
+        damaged = bytearray(content)
+        for position in rng.integers(0, edge, 3):
+            damaged[position if rng.random() < 0.5 else len(content) - 1 - position] ^= int(rng.integers(1, 256))
+        saved.write_bytes(damaged)
+        try:
+            load_checkpoint(saved)
+        except PtedgeError:
+            continue
+
+
+def test_load_checkpoint__text_file(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_text("this is no checkpoint\n")
+    with pytest.raises(ArtifactError, match="cannot be read as a checkpoint"):
+        load_checkpoint(tmp_path / "model.pt")
+
+
+def test_load_checkpoint__another_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ArtifactError, match="cannot be read as a checkpoint"):
+        load_checkpoint(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("document", [{"model": torch.zeros(2)}, [1, 2], torch.zeros(3), {"format": "other"}])
+def test_load_checkpoint__another_torch_file(tmp_path: Path, document: Any) -> None:
+    torch.save(document, tmp_path / "model.pt")
+    with pytest.raises(ArtifactError, match="is not a ptedge-checkpoint file"):
+        load_checkpoint(tmp_path / "model.pt")
+
+
+def test_read_document__resume_state_is_no_checkpoint(tmp_path: Path) -> None:
+    torch.save({"format": "ptedge-resume", "step": 3}, tmp_path / "last.pt")
+    with pytest.raises(ArtifactError, match=r"is not a ptedge-checkpoint file \(it says 'ptedge-resume'\)"):
+        load_checkpoint(tmp_path / "last.pt")
+    assert read_document(tmp_path / "last.pt", "ptedge-resume")["step"] == 3
+
+
+class _Attack:
+    """Pickles to a call that makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize("as_torch_file", [True, False])
+def test_load_checkpoint__code_in_the_file_does_not_run(tmp_path: Path, as_torch_file: bool) -> None:
+    trap = tmp_path / "trap"
+    document = {"format": "ptedge-checkpoint", "version": 1, "header": "{}", "state": _Attack(trap)}
+    if as_torch_file:
+        torch.save(document, tmp_path / "model.pt")
+    else:
+        (tmp_path / "model.pt").write_bytes(pickle.dumps(document, protocol=2))
+    with pytest.raises(ArtifactError):
+        load_checkpoint(tmp_path / "model.pt")
+    assert not trap.exists()
+
+
+def _rewrite(path: Path, **changes: Any) -> None:
+    document = torch.load(path, weights_only=True)
+    torch.save({**document, **changes}, path)
+
+
+def test_load_checkpoint__newer_version(saved: Path) -> None:
+    _rewrite(saved, version=99)
+    with pytest.raises(ArtifactError, match=r"version 99.*Update ptedge"):
+        load_checkpoint(saved)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "not json",
+        "{}",
+        json.dumps({"config": {"no_such_setting": 1}, "class_names": ["a"], "lineage": {}}),
+        json.dumps({"config": {"input_size": [100, 100]}, "class_names": ["a"], "lineage": {}}),
+        json.dumps({"config": {}, "class_names": None, "lineage": {}}),
+        3,
+    ],
+)
+def test_load_checkpoint__damaged_header(saved: Path, header: Any) -> None:
+    _rewrite(saved, header=header)
+    with pytest.raises(ArtifactError, match="damaged checkpoint"):
+        load_checkpoint(saved)
+
+
+def test_build__weights_of_another_detector(checkpoint: Checkpoint) -> None:
+    with pytest.raises(ArtifactError, match="do not fit"):
+        Checkpoint(checkpoint.config, ("a", "b", "c"), checkpoint.state).build()

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ptedge.backends.predictor import open_predictor
+from ptedge.errors import ArtifactError, InputError
+
+
+def test_open_predictor__nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none.pt does not exist. Give a checkpoint"):
+        open_predictor(tmp_path / "none.pt")
+
+
+def test_open_predictor__folder_that_is_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is a folder without manifest.json"):
+        open_predictor(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.onnx", "notes.txt"])
+def test_open_predictor__file_that_is_no_model(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"not a model")
+    with pytest.raises((ArtifactError, InputError), match=name):
+        open_predictor(tmp_path / name)

@@ -1,0 +1,107 @@
+"""Pictures out of a multipart stream, whatever cameras get wrong about it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from servers.mjpeg_server import jpeg
+
+from ptedge.frames import multipart
+from ptedge.frames.multipart import MultipartParser
+
+A, B, C = jpeg(1), jpeg(9), jpeg(30, (160, 120))
+
+
+def part(body: bytes, length: int | None = None, name: bytes = b"--x", end: bytes = b"\r\n") -> bytes:
+    head = b"" if length is None else f"Content-Length: {length}".encode() + end
+    return name + end + b"Content-Type: image/jpeg" + end + head + end + body + end
+
+
+def parse(stream: bytes, boundary: str | None = "x", size: int = 0) -> list[bytes]:
+    parser = MultipartParser(boundary)
+    step = size or len(stream)
+    return [body for i in range(0, len(stream), step) for body in parser.feed(stream[i : i + step])]
+
+
+def test_feed__with_length() -> None:
+    assert parse(part(A, len(A)) + part(B, len(B))) == [A, B]
+
+
+def test_feed__a_part_is_given_out_when_whole_not_when_the_next_begins() -> None:
+    parser = MultipartParser("x")
+    assert parser.feed(part(A, len(A))[:-3]) == []
+    assert parser.feed(A[-1:]) == [A]
+    without = MultipartParser("x")
+    assert without.feed(part(A)[:-2]) == [A]
+
+
+@pytest.mark.parametrize("wrong", [-40, -1, 1, 30, 100000])
+def test_feed__wrong_length(wrong: int) -> None:
+    stream = part(A, len(A) + wrong) + part(B, len(B) + wrong) + part(C, len(C)) + b"--x"
+    bodies = [body.rstrip(b"\r\n") for body in parse(stream)]
+    assert bodies == [A, B, C]
+
+
+def test_feed__no_length_and_a_thumbnail_inside() -> None:
+    # an application segment that holds a whole JPEG of its own, whose end marker is not the end
+    inner = b"\xff\xe1" + (len(A) + 2).to_bytes(2, "big") + A
+    outer = B[:2] + inner + B[2:]
+    stream = part(outer) + part(C)
+    cut = stream.index(inner) + len(inner)  # the pieces end where the thumbnail does
+    parser = MultipartParser("x")
+    assert [*parser.feed(stream[:cut]), *parser.feed(stream[cut:])] == [outer, C]
+
+
+@pytest.mark.parametrize("boundary", ["x", "--x", '"x"', "", None])
+def test_feed__boundary_as_cameras_announce_it(boundary: str | None) -> None:
+    assert parse(part(A, len(A)) + part(B, len(B)), boundary) == [A, B]
+
+
+def test_feed__bare_line_feeds_and_preamble() -> None:
+    assert parse(b"hello\n" + part(A, len(A), end=b"\n") + part(B, end=b"\n")) == [A, B]
+
+
+def test_feed__garbage_between_parts_is_passed_over() -> None:
+    assert parse(part(A, len(A)) + bytes(range(256)) * 300 + b"\r\n" + part(B, len(B)), size=1000) == [A, B]
+
+
+def test_feed__a_cut_picture_comes_out_as_what_is_there() -> None:
+    half = A[: len(A) // 2]
+    bodies = parse(part(half, len(half)) + part(B, len(B)))
+    assert bodies == [half, B]
+    assert parse(part(half, len(A)) + part(B, len(B)))[-1] == B
+
+
+def test_feed__other_kinds_of_pictures() -> None:
+    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 50
+    assert parse(part(png, len(png)) + part(A, len(A))) == [png, A]
+
+
+def test_feed__memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multipart, "LONGEST_PART", 5000)
+    monkeypatch.setattr(multipart, "LONGEST_HEAD", 1000)
+    parser = MultipartParser("x")
+    for _ in range(20):
+        parser.feed(b"\x00" * 1000)  # before any part
+    assert len(parser._buffer) < 1100
+    bodies = parser.feed(b"\r\n--x\r\n\r\n")
+    for _ in range(20):
+        bodies += parser.feed(b"\xff\xd8" + b"\x00" * 1000)  # a picture without end
+        assert len(parser._buffer) < 7000
+    assert b"" in bodies
+    bodies = []
+    for _ in range(20):
+        bodies += parser.feed(b"\r\n--x\r\n" + b"a" * 2000)  # heads without end
+        assert len(parser._buffer) < 9000
+    assert parser.feed(b"\r\n" + part(A, len(A)) + part(B, len(B)))[-1] == B
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from([A, B, C]), st.booleans()), min_size=1, max_size=5),
+    st.integers(1, 1500),
+)
+def test_feed__pieces_do_not_matter(parts: list[tuple[bytes, bool]], size: int) -> None:
+    stream = b"".join(part(body, len(body) if with_length else None) for body, with_length in parts) + b"--x--\r\n"
+    assert parse(stream, size=size) == [body for body, _ in parts]

@@ -1,0 +1,207 @@
+"""The next step on each machine that TensorRT may be missing from; packages, files and drivers are made up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny_model import tiny_bundle
+
+from ptedge.artifacts.engine_file import EngineRecord, add_record
+from ptedge.machine import tensorrt_checks as checks
+from ptedge.machine.driver import Driver, Gpu, ask_driver, in_container
+
+DESKTOP = Driver((12, 4), (Gpu("NVIDIA L4", "8.9"),))
+ORIN = Driver((12, 6), (Gpu("Orin", "8.7"),))
+JETPACK_6 = "R36 (release), REVISION: 4.0"
+MINE = sys.version_info[:2]
+
+Installed = Callable[[dict[str, str]], None]
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Installed:
+    """Pretend that exactly these distributions are installed, and that all of them can be imported."""
+    monkeypatch.setattr(checks, "try_import", lambda module: "")
+
+    def pretend(versions: dict[str, str]) -> None:
+        monkeypatch.setattr(checks, "version_of", versions.get)
+
+    return pretend
+
+
+def system_package(root: Path, python: str) -> None:
+    (root / f"usr/lib/{python}/dist-packages/tensorrt").mkdir(parents=True)
+
+
+def test_jetpack__from_the_release() -> None:
+    assert [checks.jetpack(f"R{n} (release)") for n in (35, 36, 38, 39, 99)] == [5, 6, 7, 7, None]
+    assert checks.jetpack("") is None
+
+
+def test_in_container__by_files(tmp_path: Path) -> None:
+    assert not in_container(tmp_path)
+    (tmp_path / "proc/1").mkdir(parents=True)
+    (tmp_path / "proc/1/cgroup").write_text("0::/kubepods/pod1\n")
+    assert in_container(tmp_path)
+
+
+def test_ask_driver__never_raises() -> None:
+    driver = ask_driver()
+    assert driver.cuda is None or driver.cuda[0] >= 9
+
+
+def test_check_tensorrt__not_needed_without_a_gpu(installed: Installed, tmp_path: Path) -> None:
+    installed({})
+    (got,) = checks.check_tensorrt(Driver(), root=tmp_path)
+    assert (got.status, got.fix) == ("info", "")
+
+
+@pytest.mark.parametrize(("cuda", "package"), [((12, 4), "tensorrt-cu12"), ((13, 0), "tensorrt-cu13")])
+def test_check_tensorrt__absent_on_a_desktop(
+    installed: Installed, tmp_path: Path, cuda: tuple[int, int], package: str
+) -> None:
+    installed({})
+    (got,) = checks.check_tensorrt(Driver(cuda, DESKTOP.gpus), root=tmp_path)
+    assert (got.status, got.fix) == ("missing", f"pip install {package} pycuda")
+
+
+def test_check_tensorrt__jetpack_without_it(installed: Installed, tmp_path: Path) -> None:
+    installed({})
+    (got,) = checks.check_tensorrt(ORIN, JETPACK_6, tmp_path)
+    assert (got.status, got.fix) == ("missing", "sudo apt-get install nvidia-jetpack")
+    assert "JetPack 6" in got.detail
+
+
+def test_check_tensorrt__the_system_has_it_but_the_venv_does_not_see_it(installed: Installed, tmp_path: Path) -> None:
+    installed({})
+    system_package(tmp_path, f"python{MINE[0]}.{MINE[1]}")
+    (got,) = checks.check_tensorrt(ORIN, JETPACK_6, tmp_path)
+    assert got.fix.startswith("python3 -m venv --system-site-packages venv")
+
+
+def test_check_tensorrt__for_another_python(installed: Installed, tmp_path: Path) -> None:
+    installed({})
+    system_package(tmp_path, "python3.8")
+    (got,) = checks.check_tensorrt(ORIN, JETPACK_6, tmp_path)
+    assert got.detail == f"the system has it for Python 3.8, and this is Python {MINE[0]}.{MINE[1]}"
+    assert got.fix.startswith("python3.8 -m venv --system-site-packages")
+
+
+def test_system_bindings__debian_folder_of_all_versions(tmp_path: Path) -> None:
+    system_package(tmp_path, "python3")
+    assert checks.system_bindings(tmp_path) == [MINE]
+    (tmp_path / "usr/lib/python3/dist-packages/tensorrt/tensorrt.cpython-310-aarch64-linux-gnu.so").touch()
+    assert checks.system_bindings(tmp_path) == [(3, 10)]
+
+
+@pytest.mark.parametrize(
+    ("problem", "fix"),
+    [
+        (
+            "ImportError: libnvinfer.so.10: cannot open shared object file: No such file or directory",
+            "pip install --force-reinstall tensorrt-cu12==10.3.0 tensorrt-cu12-libs==10.3.0",
+        ),
+        ("importing it ends the process with signal 11", "pip install --force-reinstall tensorrt==10.3.0"),
+    ],
+)
+def test_check_tensorrt__cannot_be_loaded(
+    installed: Installed, monkeypatch: pytest.MonkeyPatch, problem: str, fix: str
+) -> None:
+    installed({"tensorrt-cu12": "10.3.0"})
+    monkeypatch.setattr(checks, "try_import", lambda module: problem)
+    (got,) = checks.check_tensorrt(DESKTOP)
+    assert (got.status, got.fix) == ("problem", fix)
+    assert problem in got.detail
+
+
+def test_check_pycuda__there_absent_and_broken(
+    installed: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    installed({"tensorrt": "10.3.0", "pycuda": "2026.1"})
+    assert [got.status for got in checks.check_tensorrt(DESKTOP)] == ["ok", "ok"]
+    monkeypatch.setattr(checks, "try_import", lambda module: "ImportError: libcuda.so.1")
+    assert "cannot be loaded: ImportError" in checks.check_pycuda().detail
+    installed({})
+    assert checks.check_pycuda("", tmp_path).fix == (
+        "sudo apt-get install nvidia-cuda-toolkit python3-dev g++ && pip install pycuda"
+    )
+    assert "nvidia-jetpack" in checks.check_pycuda(JETPACK_6, tmp_path).fix
+    (tmp_path / "usr/local/cuda/bin").mkdir(parents=True)
+    (tmp_path / "usr/local/cuda/bin/nvcc").touch()
+    assert checks.check_pycuda("", tmp_path).fix == f"PATH={tmp_path}/usr/local/cuda/bin:$PATH pip install pycuda"
+
+
+def test_check_driver__too_old(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks.metadata, "requires", lambda name: [])
+    installed({"tensorrt-cu13": "11.4.0"})
+    (got,) = checks.check_driver(DESKTOP, on_jetson=False)
+    assert got.status == "problem"
+    assert got.detail == "supports CUDA 12.4, but tensorrt-cu13 needs CUDA 13 (driver 580 or newer)"
+    assert got.fix == "sudo apt-get install nvidia-driver-580 && sudo reboot"
+    assert checks.check_driver(ORIN, on_jetson=True)[0].fix == "pip uninstall -y tensorrt-cu13"
+    installed({"tensorrt-cu12": "10.3.0"})
+    assert checks.check_driver(DESKTOP, on_jetson=False)[0].status == "ok"
+    assert checks.check_driver(Driver(), on_jetson=False) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "major"),
+    [("nvidia-cuda-runtime-cu12~=12.0; extra == 'cuda'", 12), ("nvidia-cuda-runtime~=13.0; extra == 'cuda'", 13)],
+)
+def test_cuda_needs__of_onnxruntime(
+    installed: Installed, monkeypatch: pytest.MonkeyPatch, line: str, major: int
+) -> None:
+    installed({})
+    monkeypatch.setattr(checks.metadata, "requires", lambda name: ["numpy>=1.21", line])
+    assert checks.cuda_needs() == {"onnxruntime-gpu": major}
+
+
+def test_try_import__in_a_process_of_its_own() -> None:
+    assert checks.try_import("json") == ""
+    assert "No module named 'no_such_module'" in checks.try_import("no_such_module")
+    assert "no_such_module" not in sys.modules
+
+
+def bundle_with_engine(folder: Path) -> Path:
+    bundle = tiny_bundle(folder)
+    (folder / "model.orin-10.3.0-fp32.engine").write_bytes(b"plan")
+    record = EngineRecord(
+        "model.orin-10.3.0-fp32.engine", "0" * 64, bundle.model_hash, "fp32", "10.3.0", "12.6", "Orin", "8.7"
+    )
+    add_record(folder / "manifest.json", record)
+    return folder
+
+
+def test_check_engines__fit_or_not(installed: Installed, tmp_path: Path) -> None:
+    folder = bundle_with_engine(tmp_path / "bundle")
+    installed({"tensorrt": "10.3.0"})
+    (got,) = checks.check_engines(folder, ORIN)
+    assert (got.status, got.fix) == ("ok", "")
+    installed({"tensorrt": "10.7.0"})
+    (got,) = checks.check_engines(folder, DESKTOP)
+    assert (got.status, got.fix) == ("problem", f"ptedge build {folder}")
+    assert "built with TensorRT 10.3.0, here is 10.7.0" in got.detail
+    assert "here is NVIDIA L4 (8.9)" in got.detail
+    (got,) = checks.check_engines(folder, Driver())
+    assert "no GPU answers: model.orin-10.3.0-fp32.engine is for TensorRT 10.3.0 on Orin" in got.detail
+
+
+def test_check_engines__none_in_the_bundle(installed: Installed, tmp_path: Path) -> None:
+    tiny_bundle(tmp_path / "bundle")
+    installed({"tensorrt": "10.3.0"})
+    (got,) = checks.check_engines(tmp_path / "bundle", ORIN)
+    assert (got.status, got.fix) == ("missing", f"ptedge build {tmp_path / 'bundle'}")
+
+
+def test_doctor__with_a_bundle(tmp_path: Path) -> None:
+    folder = bundle_with_engine(tmp_path / "bundle")
+    command = [sys.executable, "-m", "ptedge", "doctor", str(folder), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert any("orin" in check["detail"] for check in json.loads(done.stdout)["checks"])

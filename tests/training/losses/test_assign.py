@@ -1,0 +1,111 @@
+"""Matching and sampling by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from ptedge.training.losses.assign import BACKGROUND, IGNORED, match, sample
+
+# two objects of 10 x 10, far apart
+BOXES = torch.tensor([[0.0, 0.0, 10.0, 10.0], [50.0, 50.0, 60.0, 60.0]])
+
+
+def _shifted(x: float, box: int = 0) -> list[float]:
+    return (BOXES[box] + torch.tensor([x, 0.0, x, 0.0])).tolist()
+
+
+def test_match__thresholds_by_hand() -> None:
+    # a shift by x leaves IoU (10 - x) / (10 + x): 1, 9/11 = 0.82, 6/14 = 0.43, 5/15 = 0.33, 1/19
+    candidates = torch.tensor([_shifted(x) for x in (0.0, 1.0, 4.0, 5.0, 9.0)])
+    matched = match(candidates, BOXES[:1], 0.7, 0.3, best_for_each=False)
+    assert matched.tolist() == [0, 0, IGNORED, IGNORED, BACKGROUND]
+    assert match(candidates, BOXES[:1], 0.5, 0.5, best_for_each=False).tolist() == [0, 0] + [BACKGROUND] * 3
+
+
+def test_match__at_the_threshold_counts() -> None:
+    half = torch.tensor([[0.0, 0.0, 10.0, 5.0]])  # IoU exactly 1/2
+    assert match(half, BOXES[:1], 0.5, 0.5, best_for_each=False).tolist() == [0]
+    assert match(half, BOXES[:1], 0.6, 0.5, best_for_each=False).tolist() == [IGNORED]
+
+
+def test_match__takes_the_box_with_the_larger_overlap() -> None:
+    candidates = torch.tensor([_shifted(1.0, 1), _shifted(1.0, 0)])
+    assert match(candidates, BOXES, 0.7, 0.3, best_for_each=False).tolist() == [1, 0]
+
+
+def test_match__best_for_each_box() -> None:
+    # the best of box 0 has IoU 1/3, the best of box 1 just 1/19 (twice); each becomes a match
+    candidates = torch.tensor([_shifted(5.0), _shifted(6.0), _shifted(9.0, 1), _shifted(-9.0, 1)])
+    assert match(candidates, BOXES, 0.7, 0.3, best_for_each=False).tolist() == [IGNORED] + [BACKGROUND] * 3
+    assert match(candidates, BOXES, 0.7, 0.3, best_for_each=True).tolist() == [0, BACKGROUND, 1, 1]
+
+
+def test_match__best_for_each_needs_some_overlap() -> None:
+    candidates = torch.tensor([[20.0, 20.0, 30.0, 30.0]])
+    assert match(candidates, BOXES, 0.7, 0.3, best_for_each=True).tolist() == [BACKGROUND]
+
+
+@pytest.mark.parametrize("best_for_each", [True, False])
+def test_match__no_boxes_or_no_candidates(best_for_each: bool) -> None:
+    assert match(BOXES, torch.zeros(0, 4), 0.7, 0.3, best_for_each=best_for_each).tolist() == [BACKGROUND] * 2
+    assert match(torch.zeros(0, 4), torch.zeros(0, 4), 0.5, 0.5, best_for_each=best_for_each).tolist() == []
+
+
+def test_match__a_flat_box_matches_nothing() -> None:
+    flat = torch.tensor([[5.0, 0.0, 5.0, 10.0]])
+    candidates = torch.cat([BOXES, flat])
+    assert match(candidates, flat, 0.5, 0.5, best_for_each=True).tolist() == [BACKGROUND] * 3
+
+
+def test_match__ignore_regions() -> None:
+    region = torch.tensor([[0.0, 0.0, 100.0, 20.0], [200.0, 0.0, 210.0, 10.0]])
+    candidates = torch.tensor(
+        [
+            _shifted(0.0),  # the object itself, inside the region: still a match
+            [20.0, 0.0, 40.0, 20.0],  # wholly inside
+            [20.0, 9.0, 40.0, 29.0],  # 11 of 20 rows inside
+            [20.0, 11.0, 40.0, 31.0],  # 9 of 20 rows inside
+            [300.0, 0.0, 310.0, 10.0],  # outside
+        ]
+    )
+    matched = match(candidates, BOXES[:1], 0.7, 0.3, best_for_each=True, ignore=region)
+    assert matched.tolist() == [0, IGNORED, IGNORED, BACKGROUND, BACKGROUND]
+    assert match(candidates, BOXES[:1], 0.7, 0.3, best_for_each=True, ignore=torch.zeros(0, 4)).tolist() == [
+        0,
+        *[BACKGROUND] * 4,
+    ]
+
+
+def test_match__ignore_regions_without_boxes() -> None:
+    matched = match(BOXES, torch.zeros(0, 4), 0.5, 0.5, best_for_each=False, ignore=BOXES[1:])
+    assert matched.tolist() == [BACKGROUND, IGNORED]
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "expected"),
+    [
+        (100, 500, (16, 48)),  # a quarter of 64
+        (5, 500, (5, 59)),  # too few positives: negatives fill up
+        (100, 10, (16, 10)),  # too few negatives: positives do not
+        (0, 20, (0, 20)),
+        (0, 0, (0, 0)),
+    ],
+)
+def test_sample__counts(positives: int, negatives: int, expected: tuple[int, int]) -> None:
+    matched = torch.tensor([3] * positives + [BACKGROUND] * negatives + [IGNORED] * 30, dtype=torch.int64)
+    positive, negative = sample(matched, 64, 0.25, torch.Generator().manual_seed(0))
+    assert (len(positive), len(negative)) == expected
+    assert (matched[positive] == 3).all() and (matched[negative] == BACKGROUND).all()
+    chosen = torch.cat([positive, negative]).tolist()
+    assert len(set(chosen)) == len(chosen)
+
+
+def test_sample__follows_the_generator_alone() -> None:
+    matched = torch.tensor([0] * 50 + [BACKGROUND] * 50)
+    first = sample(matched, 20, 0.5, torch.Generator().manual_seed(1))
+    torch.manual_seed(99)
+    again = sample(matched, 20, 0.5, torch.Generator().manual_seed(1))
+    other = sample(matched, 20, 0.5, torch.Generator().manual_seed(2))
+    assert first[0].tolist() == again[0].tolist() and first[1].tolist() == again[1].tolist()
+    assert first[0].tolist() != other[0].tolist()

@@ -1,0 +1,111 @@
+"""The choice of model.pt, on made-up signals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptedge.training.watch.choose import Candidate, ChoiceConfig, choose, make_candidate, score_of, thin
+from ptedge.training.watch.guard import GuardConfig
+
+START: dict[str, Any] = {
+    "boxes": 5.0,
+    "objects": 1.0,
+    "entropy": 0.4,
+    "sigma": 0.1,
+    "histogram_distance": 0.0,
+    "source_agreement": 1.0,
+    "source_coverage": 1.0,
+    "width_ratio": 1.0,
+    "height_ratio": 1.0,
+    "student_agreement": 1.0,
+    "consistency": 0.4,
+}
+LIMITS = GuardConfig()
+
+
+def candidate(step: int, score: float, sound: bool = True) -> Candidate:
+    return Candidate(step, score, sound, {})
+
+
+def test_choose__the_last_of_a_healthy_run() -> None:
+    found = [candidate(0, 0.40), candidate(20, 0.47), candidate(40, 0.52), candidate(60, 0.49)]
+    assert choose(found, 0.05).step == 60
+
+
+def test_choose__not_the_last_once_it_has_fallen() -> None:
+    found = [candidate(0, 0.40), candidate(20, 0.47), candidate(40, 0.52), candidate(60, 0.44)]
+    assert choose(found, 0.05).step == 40
+    assert choose(found, 0.07).step == 40 and choose(found, 0.09).step == 60
+
+
+def test_choose__unsound_no_score_helps() -> None:
+    assert choose([candidate(0, 0.4), candidate(20, 0.99, sound=False)], 0.05).step == 0
+
+
+def test_choose__the_start_of_a_run_that_only_harmed() -> None:
+    assert choose([candidate(0, 0.4), candidate(20, 0.3), candidate(40, 0.2)], 0.05).step == 0
+
+
+def test_score__finding_nothing_is_not_consistency() -> None:
+    assert score_of({**START, "boxes": 0.0, "consistency": 1.0}) == 0.0
+    assert score_of(START) == 0.4
+
+
+def test_make_candidate__consistent_collapse_is_beyond_the_limits() -> None:
+    empty = {**START, "boxes": 0.0, "objects": 0.0, "entropy": None, "sigma": None, "consistency": 1.0}
+    empty.update(source_coverage=0.0)
+    everywhere = {**START, "boxes": 5.0, "objects": 5.0, "consistency": 0.99, "source_coverage": 0.02}
+    for signals in (empty, everywhere):
+        found = make_candidate(40, signals, START, LIMITS)
+        assert not found.sound
+        assert choose([make_candidate(0, START, START, LIMITS), found], 0.05).step == 0
+
+
+def test_make_candidate__what_the_guards_let_pass_may_be_deployed() -> None:
+    assert make_candidate(40, {**START, "source_coverage": 0.21}, START, LIMITS).sound  # limit 0.2
+    assert not make_candidate(40, {**START, "source_coverage": 0.19}, START, LIMITS).sound
+
+
+def test_make_candidate__finding_more_than_a_poor_start_is_sound() -> None:
+    better = {**START, "boxes": 12.0, "objects": 3.0, "consistency": 0.7, "source_agreement": 0.25}
+    assert make_candidate(40, better, START, LIMITS).sound
+
+
+def test_make_candidate__the_start_is_within_its_own_limits() -> None:
+    nothing = {**START, "boxes": 0.0, "objects": 0.0, "entropy": None, "sigma": None, "student_agreement": 0.0}
+    assert make_candidate(0, nothing, nothing, LIMITS).sound
+
+
+def test_thin__lowest_scores_go_but_never_the_start() -> None:
+    found = [candidate(0, 0.1), candidate(20, 0.5), candidate(40, 0.3), candidate(60, 0.9, sound=False)]
+    assert [c.step for c in thin(found, 2)] == [0, 20, 40]
+    assert [c.step for c in thin(found, 1)] == [0, 20]
+    # of equal scores the later stays: it has learnt more
+    assert [c.step for c in thin([candidate(0, 0.1), candidate(20, 0.5), candidate(40, 0.5)], 1)] == [0, 40]
+
+
+def test_choice_config__a_tenth_of_the_run_on_readings() -> None:
+    assert ChoiceConfig().steps(20, 4000) == 400
+    assert ChoiceConfig().steps(20, 100) == 20
+    assert ChoiceConfig(every=50).steps(20, 4000) == 60
+    assert ChoiceConfig().steps(20, 0) == 20
+
+
+scores = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=12)
+
+
+@given(scores, st.floats(0, 0.3), st.integers(1, 4))
+def test_choose__properties(entries: list[tuple[float, bool]], tolerance: float, keep: int) -> None:
+    found = [candidate(0, 0.5)] + [candidate(20 * i, *entry) for i, entry in enumerate(entries, 1)]
+    chosen = choose(found, tolerance)
+    sound = [c for c in found if c.sound]
+    best = max(c.score for c in sound)
+    assert chosen in sound and chosen.score >= best - tolerance
+    assert all(c.score < best - tolerance for c in sound if c.step > chosen.step)
+    kept = thin(found, keep)
+    assert kept[0].step == 0 and len(kept) <= keep + 1
+    # thinning never costs the best one
+    assert max(c.score for c in kept if c.sound) == max(c.score for c in found if c.sound)

@@ -1,0 +1,200 @@
+"""Limits and what follows from them, on made-up readings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptedge.training.watch.guard import ENOUGH, Guard, GuardConfig, Reading, Trip, readings, worst
+
+HEALTHY: dict[str, Any] = {
+    "boxes": 5.0,
+    "objects": 1.0,
+    "entropy": 0.4,
+    "sigma": 0.1,
+    "variance": 0.5,
+    "classes": [0.6, 0.4],
+    "histogram_distance": 0.0,
+    "source_agreement": 1.0,
+    "source_coverage": 1.0,
+    "width_ratio": 1.0,
+    "height_ratio": 1.0,
+    "student_agreement": 1.0,
+    "consistency": 0.4,
+}
+FINE, BAD = Reading("min_source_coverage", 0.9, 0.2), Reading("min_source_coverage", 0.1, 0.2)
+USED_UP = Reading("min_source_coverage", 0.3, 0.2)  # within, but nearly not
+
+
+def config(**changes: Any) -> GuardConfig:
+    values = {"patience": 1, "max_rollbacks": 2, "lr_factor": 0.5, "max_gradient_ratio": 100.0}
+    return GuardConfig(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "limit", "strain"),
+    [
+        ("min_source_coverage", 1.0, 0.2, 0.0),
+        ("min_source_coverage", 0.6, 0.2, 0.5),
+        ("min_source_coverage", 0.2, 0.2, 1.0),
+        ("min_source_coverage", 0.0, 0.2, 1.25),
+        ("max_boxes_ratio", 2.0, 3.0, 0.5),
+        ("max_boxes_ratio", 0.5, 3.0, 0.0),  # fewer boxes are no strain on the most there may be
+        ("max_histogram_distance", 0.25, 0.5, 0.5),
+    ],
+)
+def test_reading__strain_by_hand(name: str, value: float, limit: float, strain: float) -> None:
+    assert Reading(name, value, limit).strain == pytest.approx(strain)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "value"),
+    [
+        ({"boxes": 100.0}, "max_boxes_ratio", 101 / 6),  # flood
+        ({"objects": 0.1}, "min_objects_ratio", 0.1),  # starvation
+        ({"objects": 19.0}, "max_objects_ratio", 10.0),
+        ({"source_coverage": 0.05}, "min_source_coverage", 0.05),
+        ({"width_ratio": 1.05, "height_ratio": 0.85}, "min_side_ratio", 0.85),  # boxes tighten on themselves
+        ({"width_ratio": 1.6, "height_ratio": 0.95}, "max_side_ratio", 1.6),
+        ({"student_agreement": 0.0}, "min_student_agreement", 0.0),
+        ({"consistency": 0.1}, "min_consistency_ratio", 0.25),
+        ({"entropy": 0.04}, "min_entropy_ratio", 0.1),  # over-confidence
+        ({"sigma": 0.01}, "min_sigma_ratio", 0.1),
+        ({"histogram_distance": 0.6}, "max_histogram_distance", 0.6),  # all boxes have become one class
+    ],
+)
+def test_readings__each_collapse_crosses_its_limit(changes: dict[str, Any], name: str, value: float) -> None:
+    found = worst(readings({**HEALTHY, **changes}, HEALTHY, GuardConfig()))
+    assert (found.name, found.value) == (name, pytest.approx(value))
+    assert found.strain > 1.0
+
+
+def test_readings__the_start_is_no_strain() -> None:
+    assert [reading.strain for reading in readings(HEALTHY, HEALTHY, GuardConfig())] == [0.0] * 11
+
+
+def test_readings__what_the_start_does_not_have_is_not_judged() -> None:
+    empty = {**HEALTHY, "boxes": 0.0, "objects": 0.0, "entropy": None, "sigma": None, "histogram_distance": None}
+    empty.update(consistency=0.0, source_coverage=None, width_ratio=None, height_ratio=None)
+    signals = {
+        **HEALTHY,
+        "source_coverage": None,
+        "histogram_distance": None,
+        "width_ratio": None,
+        "height_ratio": None,
+    }
+    names = {reading.name for reading in readings(signals, empty, GuardConfig())}
+    assert names == {"max_boxes_ratio", "max_objects_ratio", "min_student_agreement"}
+    # and a model without variances
+    vanilla = {**HEALTHY, "sigma": 0.0}
+    assert "min_sigma_ratio" not in {reading.name for reading in readings(vanilla, vanilla, GuardConfig())}
+
+
+def test_judge__rolls_back_then_stops() -> None:
+    guard = Guard(config(), good_step=40)
+    first, good = guard.judge(60, [FINE, BAD])
+    assert first == Trip(60, "min_source_coverage", 0.1, 0.2, "rollback", 40, 0.5) and not good
+    assert guard.judge(80, [FINE]) == (None, True)
+    assert guard.judge(90, [USED_UP]) == (None, False)
+    second, _ = guard.judge(100, [BAD])
+    assert second is not None and (second.action, second.lr_factor) == ("rollback", 0.25)
+    third, _ = guard.judge(120, [BAD])
+    assert third is not None and (third.action, third.lr_factor) == ("stop", 0.25)
+    assert guard.stopped
+    assert third.sentence == (
+        "guard at step 120: min_source_coverage is 0.1, below its limit 0.2; back to the model of step 40, "
+        "and stopped there"
+    )
+    assert first is not None and first.sentence.endswith("back to the model of step 40, learning rate from here x 0.5")
+
+
+def test_judge__stop_as_the_action() -> None:
+    guard = Guard(config(action="stop"))
+    trip, _ = guard.judge(20, [BAD])
+    assert trip is not None and (trip.action, trip.back_to) == ("stop", 0)
+    assert guard.stopped and "back to the model of the start, and stopped there" in trip.sentence
+
+
+def test_judge__switched_off() -> None:
+    guard = Guard(config(enabled=False))
+    assert guard.judge(20, [BAD]) == (None, False)
+    assert guard.gradient(1, 1e9) is None and guard.not_finite(2, "loss") is None
+    assert not guard.stopped
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(1, 4), st.integers(0, 3))
+def test_judge__trips_exactly_after_patience_readings_in_a_row(bad: list[bool], patience: int, most: int) -> None:
+    guard = Guard(config(patience=patience, max_rollbacks=most))
+    row, expected = 0, 0
+    for step, is_bad in enumerate(bad, 1):
+        if guard.stopped:
+            break
+        trip, good = guard.judge(step, [BAD if is_bad else FINE])
+        row = row + 1 if is_bad else 0
+        assert (trip is not None) == (row == patience)
+        assert good == (not is_bad)
+        if trip is not None:
+            row, expected = 0, expected + 1
+            assert (trip.action == "stop") == (expected > most)
+    assert len(guard.trips) == expected and guard.rollbacks == min(expected, most)
+    assert guard.lr_factor == pytest.approx(0.5 ** min(expected, most))
+
+
+def test_gradient__against_the_median_of_the_steps_before() -> None:
+    guard = Guard(config())
+    assert guard.gradient(1, 1e6) is None  # nothing to compare with yet
+    for step in range(2, ENOUGH + 2):
+        assert guard.gradient(step, 2.0) is None
+    assert guard.gradient(30, 150.0) is None
+    trip = guard.gradient(31, 250.0)
+    assert trip is not None and (trip.name, trip.value, trip.limit) == ("max_gradient_ratio", 125.0, 100.0)
+    assert guard.norms == []  # at another learning rate norms may be others
+    assert guard.gradient(32, float("inf")) is None
+
+
+def test_not_finite__is_a_trip_without_numbers() -> None:
+    trip = Guard(config(), good_step=3).not_finite(7, "the loss is not finite at step 6")
+    assert trip is not None and trip.value is None
+    assert trip.sentence.startswith("guard at step 7: the loss is not finite at step 6; back to the model of step 3")
+
+
+@given(st.lists(st.sampled_from(["fine", "bad", "used", "nan", "norm"]), max_size=30), st.integers(0, 30))
+def test_state__a_guard_that_is_taken_up_again_decides_as_before(events: list[str], cut: int) -> None:
+    def run(guard: Guard, begin: int, end: int) -> None:
+        for step, event in list(enumerate(events))[begin:end]:
+            if event == "nan":
+                guard.not_finite(step, "x")
+            elif event == "norm":
+                guard.gradient(step, float(step))
+            else:
+                guard.judge(step, [{"fine": FINE, "bad": BAD, "used": USED_UP}[event]])
+
+    straight, first = Guard(config(patience=2)), Guard(config(patience=2))
+    run(straight, 0, len(events))
+    run(first, 0, cut)
+    second = Guard(config(patience=2))
+    second.restore(json.loads(json.dumps(first.state())))
+    run(second, cut, len(events))
+    assert second == straight
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"action": "panic"},
+        {"patience": 0},
+        {"max_rollbacks": -1},
+        {"lr_factor": 0.0},
+        {"max_boxes_ratio": 1.0},
+        {"min_source_coverage": 1.0},
+        {"min_sigma_ratio": -0.1},
+        {"max_histogram_distance": 0.0},
+    ],
+)
+def test_guard_config__refuses(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        config(**changes)

@@ -1,0 +1,138 @@
+"""What a batch is made of: labelled images and unlabelled frames, letterboxed, in their weak and strong views."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ptedge.boxes import box_area, clip_boxes
+from ptedge.data.dataset import Dataset
+from ptedge.frames.images import read_image
+from ptedge.frames.source import FrameIndex
+from ptedge.preprocess import PIXEL_MEAN, Letterbox
+
+from ..losses.source import Targets
+from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, strong_colour
+from .steps import Batch, StepBatches, Stream, draw_index, step_generator
+
+SMALLEST_BOX = 1.0  # input pixels; a labelled box thinner than this after scaling is an ignore region,
+SMALLEST_SHARE = 0.3  # and so is one of which less than this share is left in the picture
+
+__all__ = [
+    "Batch",
+    "SourceViews",
+    "StepBatches",
+    "Stream",
+    "TargetViews",
+    "collate_source",
+    "collate_target",
+    "draw_index",
+    "step_generator",
+]
+
+
+class SourceViews:
+    """Labelled images as training entries (picklable, for workers).
+
+    Args:
+        dataset: labelled data.
+        input_size: (height, width) in pixels.
+        augment: the strong view; ``None`` for the weak view (flip only).
+    """
+
+    def __init__(self, dataset: Dataset, input_size: tuple[int, int], augment: AugmentConfig | None) -> None:
+        self.dataset = dataset
+        self.input_size = input_size
+        self.augment = augment
+
+    def __call__(self, index: int, generator: torch.Generator) -> tuple[NDArray[np.uint8], Targets]:
+        """The image [H, W, 3] and its labels in input pixels."""
+        sample = self.dataset.samples[index]
+        content, letterbox = _content(read_image(sample.path), self.input_size)
+        boxes = letterbox.boxes(sample.boxes)
+        if float(torch.rand((), generator=generator)) < 0.5:
+            content, boxes = flip(content, boxes)
+        if self.augment is not None:
+            content = strong_colour(content, self.augment, generator)
+            zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
+            content, boxes = apply_zoom(content, zoom), move_boxes(boxes, zoom)
+        full, boxes = boxes, clip_boxes(boxes, content.shape[1], content.shape[0])
+        small = (boxes[:, 2:] - boxes[:, :2] < SMALLEST_BOX).any(axis=1)
+        cut = box_area(boxes) < SMALLEST_SHARE * box_area(full)
+        ignore = sample.ignore | small | cut
+        targets = Targets(
+            torch.from_numpy(boxes[~ignore]).reshape(-1, 4),
+            torch.from_numpy(sample.labels[~ignore]),
+            torch.from_numpy(boxes[ignore]).reshape(-1, 4),
+        )
+        return _pad(content, self.input_size), targets
+
+    def name(self, index: int) -> str:
+        """Path of the image."""
+        return str(self.dataset.samples[index].path)
+
+
+class TargetViews:
+    """Unlabelled frames as pairs of a weak and a strong view with the same flip.
+
+    Args:
+        frames: unlabelled images.
+        input_size: (height, width) in pixels.
+        augment: the strong view; ``None`` makes the weak view alone, which then stands for both.
+    """
+
+    def __init__(self, frames: FrameIndex, input_size: tuple[int, int], augment: AugmentConfig | None) -> None:
+        self.frames = frames
+        self.input_size = input_size
+        self.augment = augment
+
+    def __call__(
+        self, index: int, generator: torch.Generator
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]:
+        """The weak view, the strong view, and (scale, dx, dy) from weak to strong."""
+        content, _ = _content(self.frames.read(index), self.input_size)
+        if float(torch.rand((), generator=generator)) < 0.5:
+            content = content[:, ::-1].copy()  # see augment.flip
+        weak = _pad(content, self.input_size)
+        if self.augment is None:
+            return weak, weak, np.array([1, 0, 0], np.float32)
+        strong = strong_colour(content, self.augment, generator)
+        zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
+        return weak, _pad(apply_zoom(strong, zoom), self.input_size), zoom
+
+    def name(self, index: int) -> str:
+        """Path of the image, or video and frame number."""
+        return self.frames.name(index)
+
+
+def collate_source(entries: list[tuple[NDArray[np.uint8], Targets]]) -> Batch:
+    """Entries of :class:`SourceViews` as a batch."""
+    return Batch(_stack([image for image, _ in entries]), [targets for _, targets in entries])
+
+
+def collate_target(entries: list[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]]) -> Batch:
+    """Entries of :class:`TargetViews` as a batch."""
+    return Batch(
+        _stack([strong for _, strong, _ in entries]),
+        weak=_stack([weak for weak, _, _ in entries]),
+        views=torch.from_numpy(np.stack([view for _, _, view in entries])),
+    )
+
+
+def _content(image: NDArray[np.uint8], input_size: tuple[int, int]) -> tuple[NDArray[np.uint8], Letterbox]:
+    letterbox = Letterbox(image.shape[1], image.shape[0], *input_size)
+    height, width = letterbox.content
+    return np.ascontiguousarray(letterbox.image(image)[:height, :width]), letterbox
+
+
+def _pad(content: NDArray[np.uint8], input_size: tuple[int, int]) -> NDArray[np.uint8]:
+    out = np.empty((*input_size, 3), np.uint8)
+    out[:] = np.round(PIXEL_MEAN).astype(np.uint8)
+    out[: content.shape[0], : content.shape[1]] = content
+    return out
+
+
+def _stack(images: list[NDArray[np.uint8]]) -> Tensor:
+    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()  # [B, 3, H, W]

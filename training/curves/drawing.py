@@ -1,0 +1,249 @@
+"""How plots of training look: panels over steps, one colour a run, guards' trips as marks, legends off the data."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptedge.files import atomic_write
+
+from .read import Curves, Series, running_median
+
+# Okabe and Ito's palette: told apart by the colour-blind; yellow, too pale for lines, is left out
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+STYLES = ("-", "--", ":", "-.")
+GREY, TRIP = "#6b6b6b", "#B00020"
+DPI = 110
+TRIP_STYLE = (0, (4, 3))
+MOST_NAMED = 5  # trips of guards
+MANY_POINTS = 60  # from here on single values are pale and a running median carries the eye
+STYLE: dict[Any, Any] = {
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of a panel.
+
+    Attributes:
+        key: as logged.
+        label: for the legend; empty when the panel has one number only.
+    """
+
+    key: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One small plot over steps.
+
+    Attributes:
+        title: what it shows.
+        unit: of the y axis.
+        lines: numbers in it.
+        low: lower end of the y axis; ``None`` leaves it to the data.
+        high: upper end.
+        log: logarithmic y axis.
+    """
+
+    title: str
+    unit: str
+    lines: tuple[Line, ...]
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+
+
+@contextmanager
+def new_figure(width: float, height: float, title: str, subtitle: str = "") -> Iterator[Any]:
+    """A figure in the house style, without pyplot and its global state.
+
+    Args:
+        width: inches.
+        height: inches.
+        title: above all.
+        subtitle: a lighter line below it.
+    """
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+        FigureCanvasAgg(figure)
+        text = textwrap.fill(title, int(width * 11))
+        figure.suptitle(f"{text}\n" if subtitle else text, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+        if subtitle:
+            lines = 1 + text.count("\n")
+            below = 0.995 - (lines * 12.5 * 1.45) / 72 / height
+            figure.text(0.01, below, subtitle, ha="left", va="top", fontsize=9.5, color=GREY)
+        yield figure
+
+
+def save(figure: Any, path: Path) -> Path:
+    """Write a figure as PNG, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        figure.savefig(file, format="png")
+    return path
+
+
+def draw_panels(
+    runs: Sequence[Curves], panels: Sequence[Panel], title: str, subtitle: str, out: Path, columns: int = 2
+) -> Path | None:
+    """Panels over steps, one colour a run; panels without data are left out.
+
+    Args:
+        runs: to overlay.
+        panels: in reading order.
+        title: of the figure.
+        subtitle: what to look for.
+        out: PNG to write.
+        columns: panels a row at most.
+
+    Returns:
+        ``out``, or ``None`` when there is nothing to show.
+    """
+    panels = [panel for panel in panels if any(len(run.series(line.key)) for run in runs for line in panel.lines)]
+    if not panels:
+        return None
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    width = 5.2 * columns if columns > 1 else 7.5
+    with new_figure(width, 0.95 + 2.55 * rows, title, subtitle) as figure:
+        axes = figure.subplots(rows, columns, squeeze=False)
+        last = max(line["step"] for run in runs for line in run.lines)
+        for i, ax in enumerate(axes.flat):
+            if i >= len(panels):
+                ax.remove()
+                continue
+            _draw_panel(ax, runs, panels[i])
+            ax.set_xlim(0, last * 1.01 if last > 0 else 1)
+            if i + columns >= len(panels):
+                ax.set_xlabel("optimiser steps")
+        legend_of_runs(figure, runs)
+        return save(figure, out)
+
+
+def _draw_panel(ax: Any, runs: Sequence[Curves], panel: Panel) -> None:
+    lines = [line for line in panel.lines if any(len(run.series(line.key)) for run in runs)]
+    for r, run in enumerate(runs):
+        for n, line in enumerate(lines):
+            colour = COLOURS[(r if len(runs) > 1 else n) % len(COLOURS)]
+            style = STYLES[n % len(STYLES)] if len(runs) > 1 else "-"
+            draw_series(ax, run.series(line.key), colour, style)
+    ax.set_title(panel.title)
+    ax.set_ylabel(panel.unit)
+    _scale(ax, panel)
+    mark_events(ax, runs)
+    if len(lines) > 1 and len(runs) > 1:
+        _legend(ax, [_handle(GREY, STYLES[n % len(STYLES)], line.label) for n, line in enumerate(lines)])
+    elif len(lines) > 1:
+        _legend(ax, [_handle(COLOURS[n % len(COLOURS)], "-", line.label) for n, line in enumerate(lines)])
+
+
+def _legend(ax: Any, handles: list[Any]) -> None:
+    """On the title's line at the right: it covers neither data nor title."""
+    ax.legend(
+        handles=handles,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.985),
+        ncols=len(handles),
+        borderpad=0,
+        borderaxespad=0.1,
+        handlelength=1.4,
+        columnspacing=0.9,
+    )
+
+
+def draw_series(ax: Any, series: Series, colour: str, style: str = "-", width: float = 1.6) -> None:
+    """One line; with many points the values are pale and a running median carries the eye."""
+    if len(series) > MANY_POINTS:
+        ax.plot(series.steps, series.values, color=colour, alpha=0.22, linewidth=0.8)
+        smooth = running_median(series.values, len(series) // 20)
+        ax.plot(series.steps, smooth, color=colour, linestyle=style, linewidth=width + 0.2)
+    else:
+        marker = "o" if len(series) <= 25 else None
+        ax.plot(series.steps, series.values, color=colour, linestyle=style, linewidth=width, marker=marker, ms=3)
+
+
+def mark_events(ax: Any, runs: Sequence[Curves]) -> None:
+    """A dashed line at each trip of a guard; of one run, numbered as in the figure's legend."""
+    for r, run in enumerate(runs):
+        colour = TRIP if len(runs) == 1 else COLOURS[r % len(COLOURS)]
+        for number, event in enumerate(run.events, start=1):
+            ax.axvline(event.step, color=colour, linestyle=TRIP_STYLE, linewidth=1.0, zorder=1.5)
+            if len(runs) == 1 and number <= MOST_NAMED:
+                place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+                ax.annotate(str(number), (event.step, 1.0), (2, -1), va="top", fontsize=8, color=TRIP, **place)
+
+
+def _scale(ax: Any, panel: Panel) -> None:
+    """Plain numbers on both axes: no powers of ten beside or above them, no halves of a step."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=(1, 2, 2.5, 5, 10)))
+    if panel.log:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(LogFormatter())
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.4)))
+    else:
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+        _limits(ax, panel)
+
+
+def _limits(ax: Any, panel: Panel) -> None:
+    ax.margins(y=0.08)
+    low, high = ax.get_ylim()
+    if panel.low is not None and (panel.high is not None or ax.dataLim.y0 >= panel.low):
+        low = panel.low
+    if panel.high is not None:
+        high = panel.high
+    ax.set_ylim(low, high if high > low else low + 1)
+
+
+def legend_of_runs(figure: Any, runs: Sequence[Curves]) -> None:
+    """Below all panels: the runs' colours, and what tripped when."""
+    handles = []
+    if len(runs) > 1:
+        handles = [_handle(COLOURS[r % len(COLOURS)], "-", run.name) for r, run in enumerate(runs)]
+        if any(run.events for run in runs):
+            handles.append(_handle(GREY, TRIP_STYLE, "a guard tripped"))
+    else:
+        for number, event in enumerate(runs[0].events[:MOST_NAMED], start=1):
+            handles.append(_handle(TRIP, TRIP_STYLE, f"guard {number}: step {event.step}, {event.text}"))
+        if len(runs[0].events) > MOST_NAMED:
+            handles.append(_handle(TRIP, TRIP_STYLE, f"and {len(runs[0].events) - MOST_NAMED} more"))
+    if handles:
+        figure.legend(handles=handles, loc="outside lower left", ncols=min(4 if len(runs) > 1 else 2, len(handles)))
+
+
+def _handle(colour: str, style: Any, label: str) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, linestyle=style, linewidth=1.8, label=label)
+
+
+def relative(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Change against the first value, in percent."""
+    change: np.ndarray[Any, Any] = 100.0 * (values / values[0] - 1.0)
+    return change

@@ -1,0 +1,150 @@
+"""Pseudo boxes: what the teacher says of a target image, in the form the student learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torchvision.ops import box_area
+
+from ptedge.config import require
+from ptedge.detector.roi_heads import RawDetections
+
+from .equations import box_focal_weight, class_focal_weight, sharpen_classes
+
+
+@dataclass(frozen=True)
+class PseudoBoxes:
+    """Pseudo boxes of one image, sharpened. N boxes, K classes.
+
+    Attributes:
+        boxes: [N, 4] xyxy in input pixels of the student's view.
+        labels: [N] the class whose box this is.
+        probabilities: [N, K+1] sharpened class distribution, background last.
+        variances: [N, 4] sharpened, ROI delta space, relative to ``proposals``.
+        proposals: [N, 4] xyxy in input pixels of the student's view.
+        class_weight: [N] entropy focal weight, from before sharpening.
+        box_weight: [N, 4] entropy focal weight of each coordinate, from before sharpening.
+        score: [N] the teacher's score.
+    """
+
+    boxes: Tensor
+    labels: Tensor
+    probabilities: Tensor
+    variances: Tensor
+    proposals: Tensor
+    class_weight: Tensor
+    box_weight: Tensor
+    score: Tensor
+
+    @property
+    def foreground(self) -> Tensor:
+        """[N] bool: the most probable class is not the background."""
+        return self.probabilities.argmax(dim=-1) < self.probabilities.shape[-1] - 1
+
+    def moved(self, view: Tensor) -> PseudoBoxes:
+        """The same boxes in another view.
+
+        Args:
+            view: [3] (scale, dx, dy): x' = scale x + dx. Variances are relative to the proposal and do not change.
+        """
+        shift = torch.cat([view[1:], view[1:]])
+        return PseudoBoxes(
+            self.boxes * view[0] + shift,
+            self.labels,
+            self.probabilities,
+            self.variances,
+            self.proposals * view[0] + shift,
+            self.class_weight,
+            self.box_weight,
+            self.score,
+        )
+
+    def clipped(self, input_size: tuple[int, int]) -> PseudoBoxes:
+        """Boxes cut at the border of the view; those of which less than half is left are dropped.
+
+        Args:
+            input_size: (height, width) in pixels. An enlarged view shows less than the teacher saw.
+        """
+        height, width = input_size
+        limit = self.boxes.new_tensor([width, height, width, height])
+        boxes = torch.minimum(self.boxes.clamp(min=0.0), limit)
+        keep = box_area(boxes) > 0.5 * box_area(self.boxes)
+        return PseudoBoxes(
+            boxes[keep],
+            self.labels[keep],
+            self.probabilities[keep],
+            self.variances[keep],
+            self.proposals[keep],
+            self.class_weight[keep],
+            self.box_weight[keep],
+            self.score[keep],
+        )
+
+
+@dataclass(frozen=True)
+class PseudoRule:
+    """How detections become pseudo boxes.
+
+    Attributes:
+        tau_cls: temperature of the class logits.
+        tau_box: factor on the variances.
+        focal_cls: power of the entropy focal weight of classes; 0 switches it off.
+        focal_box: the same for boxes.
+        clamp_focal: hold box weights in [0, 1].
+        score_threshold: keep only detections above; 0 keeps all (Probabilistic Teacher). A plain mean teacher sets it.
+        hard_labels: one-hot classes and variance 0: the pseudo labels of a plain mean teacher.
+    """
+
+    tau_cls: float = 0.5
+    tau_box: float = 0.5
+    focal_cls: float = 0.5
+    focal_box: float = 0.5
+    clamp_focal: bool = False
+    score_threshold: float = 0.0
+    hard_labels: bool = False
+
+    def __post_init__(self) -> None:
+        require("tau_cls", self.tau_cls, 0, open_low=True)
+        require("tau_box", self.tau_box, 0, open_low=True)
+        require("focal_cls", self.focal_cls, 0)
+        require("focal_box", self.focal_box, 0)
+        require("score_threshold", self.score_threshold, 0, 1)
+
+
+@torch.no_grad()
+def make_pseudo_boxes(detections: RawDetections, rule: PseudoRule, probabilistic: bool = True) -> PseudoBoxes:
+    """Pseudo boxes of one image.
+
+    Args:
+        detections: of the teacher, in eval mode, after its ordinary post-processing.
+        rule: sharpening and weights.
+        probabilistic: the teacher has variances; without them box weights are 1.
+
+    Reference:
+        method.md sections 3 and 5.
+    """
+    keep = detections.scores > rule.score_threshold
+    logits, labels, variances = detections.logits[keep], detections.labels[keep], detections.variances[keep]
+    p = logits.softmax(dim=-1)
+    if rule.hard_labels:
+        sharp = torch.nn.functional.one_hot(labels, p.shape[-1]).to(p)
+        variances_out = torch.zeros_like(variances)
+    else:
+        sharp = sharpen_classes(logits, rule.tau_cls)
+        variances_out = variances * rule.tau_box
+    if probabilistic:
+        box_weight = box_focal_weight(variances, rule.focal_box, clamp=rule.clamp_focal)
+    else:
+        box_weight = torch.ones_like(variances)
+    return PseudoBoxes(
+        boxes=detections.boxes[keep],
+        labels=labels,
+        probabilities=sharp,
+        variances=variances_out,
+        proposals=detections.proposals[keep],
+        class_weight=class_focal_weight(p, rule.focal_cls),
+        box_weight=box_weight,
+        score=detections.scores[keep],
+    )

@@ -1,0 +1,93 @@
+"""``ptedge study``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from .jobs import Job
+
+
+@click.command(short_help="Run a table of variants over seeds.")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the study; runs/NAME-OF-CONFIG by default.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of the data, in place of data.root.")
+@click.option("--rows", "names", multiple=True, metavar="NAME", help="Only this row (or pattern), and what it needs.")
+@click.option("--seed", "seeds", multiple=True, type=click.IntRange(0), help="This seed; repeat. Default: the study's.")
+@click.option("--jobs", "at_once", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting of every run.")
+@click.option("--dry-run", is_flag=True, help="Print what would run, and run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document of all results.")
+def study(
+    config: Path,
+    out: Path | None,
+    data: Path | None,
+    names: tuple[str, ...],
+    seeds: tuple[int, ...],
+    at_once: int,
+    overrides: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Train and adapt every variant of a table with every seed, and compare.
+
+    CONFIG is a TOML of data, seeds and rows (docs/studies.md). OUT gets results.jsonl (one line a run), table.md,
+    plots and all runs. Given again, the command continues: finished runs are kept, broken ones resumed, failed ones
+    tried again.
+
+    \b
+    Example:
+      ptedge study samples/studies/carla_to_road.toml --data data/carla_to_road --out runs/study --jobs 2
+    """
+    from ..curves.plots import plot_study_safely
+    from .jobs import list_jobs, place
+    from .plan import load_study
+    from .process import Processes, environment, run_job
+    from .run import failure_report, run_study, study_lock
+
+    plan = load_study(config, data, overrides)
+    if seeds:
+        plan = replace(plan, seeds=seeds)
+    out = out if out is not None else Path("runs") / config.stem
+    jobs = list_jobs(plan, out, names)
+    if dry_run:
+        _show(jobs, as_json)
+        return
+    with study_lock(out) as lock:
+        processes = Processes(environment(at_once), (lock,))
+        source_val = place(plan, "source_val") if plan.data.source_val else None
+        run = partial(run_job, processes=processes, val=place(plan, "val"), source_val=source_val)
+        echo = partial(click.echo, err=True)
+        outcome = run_study(plan, out, jobs, run, at_once=at_once, echo=echo, stop=processes.stop)
+    plot_study_safely(outcome.lines, out / "plots")
+    click.echo(f"wrote {out / 'table.md'} and {out / 'results.jsonl'}", err=True)
+    click.echo(json.dumps(outcome.lines, indent=2) if as_json else (out / "table.md").read_text("utf-8"))
+    if outcome.interrupted:
+        click.echo("interrupted; the same command continues", err=True)
+        sys.exit(130)
+    if outcome.failed:
+        raise failure_report(outcome.failed)
+
+
+def _show(jobs: list[Job], as_json: bool) -> None:
+    import shlex
+
+    from .process import command_of
+    from .run import state_of_job
+
+    told = []
+    for job in jobs:
+        command = shlex.join(["ptedge", *command_of(job)])
+        told.append({"variant": job.row.name, "seed": job.seed, "state": state_of_job(job), "command": command})
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    for one in told:
+        click.echo(f"# {one['variant']}, seed {one['seed']}: {one['state']}\n{one['command']}")

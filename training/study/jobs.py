@@ -1,0 +1,143 @@
+"""The runs of a study: which command makes each, where it lies, what it starts from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ptedge.errors import ConfigError, InputError
+
+from .plan import Row, Study, settings_of, slug, unknown_row
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+NO_MATTER = ("workers=", "curves=")  # settings that change no weight
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a row with a seed.
+
+    Attributes:
+        row: of the study.
+        seed: of the run.
+        folder: its RUN folder.
+        start: its start's job, or ``None``.
+        words: the ``ptedge`` command without ``--resume``.
+        steps: optimiser steps; long runs begin first.
+        fingerprint: of all settings that make it what it is, its start's included.
+    """
+
+    row: Row
+    seed: int
+    folder: Path
+    start: Job | None
+    words: tuple[str, ...]
+    steps: int
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.row.name}, seed {self.seed}"
+
+    @property
+    def result(self) -> Path:
+        """Scores, written when it is finished."""
+        return self.folder.with_name(f"{self.folder.name}.json")
+
+    @property
+    def log(self) -> Path:
+        """All that its command says on stderr."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+
+def list_jobs(study: Study, out: Path, names: Sequence[str] = (), *, check_data: bool = True) -> list[Job]:
+    """All runs, each after the one it starts from.
+
+    Args:
+        study: checked.
+        out: folder of the study.
+        names: only rows of these names or patterns (``SF tau*``), and what they start from; empty for all.
+        check_data: see that their data is there.
+
+    Raises:
+        ConfigError: unknown row, or data that a row needs is not named.
+        InputError: data that is named is not there.
+    """
+    rows = {row.name: row for row in study.row}
+    for name in names:
+        if not any(fnmatchcase(row, name) for row in rows) and name not in rows:
+            raise ConfigError(f"--rows {name!r}: {unknown_row(name, rows)}")
+    wanted: list[Row] = []
+
+    def want(row: Row) -> None:
+        if row.adapts:
+            want(rows[row.start or study.start])
+        if row not in wanted:
+            wanted.append(row)
+
+    for row in study.row:
+        if not names or any(row.name == name or fnmatchcase(row.name, name) for name in names):
+            want(row)
+    if check_data:
+        _check_data(study, wanted)
+    jobs: dict[tuple[str, int], Job] = {}
+    for seed in study.seeds:
+        for row in wanted:
+            jobs[row.name, seed] = _job(study, row, seed, out, jobs)
+    return list(jobs.values())
+
+
+def place(study: Study, name: str) -> Path:
+    """Where a part of the data is: ``source``, ``frames``, ``val``, ``oracle`` or ``source_val``."""
+    return Path(study.data.root, str(getattr(study.data, name)))
+
+
+def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int], Job]) -> Job:
+    folder = out / "runs" / slug(row.name) / f"seed_{seed}"
+    start = jobs[row.start or study.start, seed] if row.adapts else None
+    config = row.config or getattr(study.config, row.kind)
+    sets = [*study.set, *row.set, f"seed={seed}"]
+    data = {kind: str(place(study, kind)) for kind in ("source", "frames", "oracle")}
+    if start is None:
+        words = ["train", data["oracle" if row.kind == "oracle" else "source"]]
+    else:
+        words = ["adapt", str(start.folder / "model.pt"), "--target", data["frames"]]
+        words += ["--source", data["source"]] if row.kind == "adapt" else ["--source-free"]
+    words += ["--out", str(folder), "--val", str(place(study, "val"))]
+    words += ["--config", config] if config else []
+    words += [word for value in sets for word in ("--set", value)]
+    told = {
+        "kind": row.kind,
+        "start": start.fingerprint if start is not None else "",
+        "settings": tomllib.loads(Path(config).read_text("utf-8")) if config else {},
+        "set": [value for value in sets if not value.startswith(NO_MATTER)],
+    }
+    fingerprint = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    return Job(row, seed, folder, start, tuple(words), settings_of(study, row).optim.steps, fingerprint)
+
+
+def _check_data(study: Study, rows: Sequence[Row]) -> None:
+    needed = {"val": rows[0].name}
+    for row in rows:
+        for name in {"train": ("source",), "oracle": ("oracle",), "adapt": ("source", "frames")}.get(
+            row.kind, ("frames",)
+        ):
+            needed.setdefault(name, row.name)
+    if study.data.source_val:
+        needed["source_val"] = rows[0].name
+    for name, row_name in needed.items():
+        if not getattr(study.data, name):
+            raise ConfigError(f"row {row_name!r} needs data.{name}. Name it in the study's [data]")
+        if not place(study, name).exists():
+            raise InputError(f"{place(study, name)} does not exist (data.{name}). Give the data's folder with --data")

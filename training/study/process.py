@@ -1,0 +1,200 @@
+"""One run of a study as processes: start or continue it, wait, read its summary, score what it kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ptedge.errors import TrainingError
+from ptedge.files import write_json
+
+from .jobs import Job
+
+INTERRUPTED = 130  # exit status of a run that was asked to stop and can be continued
+SCORES = ("AP50", "AP75", "AP")
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class RunStoppedError(Exception):
+    """A run was asked to stop; the next study continues it."""
+
+
+@dataclass
+class Processes:
+    """Starts commands, and stops those that run when asked.
+
+    Attributes:
+        environment: of the commands.
+        keep: file descriptors that they inherit (the study's lock: it is held until the last of them ends).
+    """
+
+    environment: dict[str, str]
+    keep: tuple[int, ...] = ()
+    running: set[int] = field(default_factory=set)
+    stopping: bool = False
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, words: Sequence[str], log: Path) -> tuple[int, str, float]:
+        """Run a Python command to its end.
+
+        Args:
+            words: after ``python``.
+            log: takes what it says on stderr; appended to.
+
+        Returns:
+            Exit status, what it wrote to stdout, and the most memory it held in MiB (0 where unknown).
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "ab") as stderr, self.guard:
+            if self.stopping:
+                return INTERRUPTED, "", 0.0
+            process = subprocess.Popen(
+                [sys.executable, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=self.environment,
+                pass_fds=self.keep,
+                start_new_session=True,  # Ctrl-C reaches the study, which passes it on once
+            )
+            self.running.add(process.pid)
+        try:
+            assert process.stdout is not None
+            said = process.stdout.read().decode("utf-8", errors="replace")
+            process.stdout.close()
+            memory = _wait(process)
+        finally:
+            with self.guard:
+                self.running.discard(process.pid)
+        return process.returncode, said, memory
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Ask every command to stop, and start no more."""
+        with self.guard:
+            self.stopping = True
+            for pid in self.running:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+
+def environment(jobs: int) -> dict[str, str]:
+    """Variables for one of ``jobs`` commands at a time: the cores are shared out, unless the user decided."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = str(max(1, cores // jobs))
+    return {**dict.fromkeys(THREADS, share), "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+
+
+def command_of(job: Job) -> list[str]:
+    """The ``ptedge`` command that starts the run, or continues what is there of it."""
+    return [*job.words, *(["--resume"] if (job.folder / "last.pt").exists() else [])]
+
+
+def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) -> dict[str, Any]:
+    """Do one run and score it.
+
+    Args:
+        job: not finished yet.
+        processes: starts commands.
+        val: labelled DATA of the target.
+        source_val: labelled DATA of the source, for rows that train on it.
+
+    Returns:
+        One line of results.jsonl; also written beside the run's folder, which marks it as finished.
+
+    Raises:
+        TrainingError: the command failed.
+        RunStoppedError: it was asked to stop.
+    """
+    if not (job.folder / "last.pt").exists():
+        # killed before there was anything to continue from: what it left would be in the new run's way
+        (job.folder / "model.pt").unlink(missing_ok=True)
+        shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
+    status, _, memory = processes.run(["-m", "ptedge", *command_of(job)], job.log)
+    _check(status, job, processes)
+    summary = json.loads((job.folder / "summary.json").read_text("utf-8"))
+    if summary.get("interrupted"):
+        raise RunStoppedError
+    line = line_of(job, summary)
+    if job.row.best:
+        line["best"] = _best(job, processes, val, line)
+    if source_val is not None and not job.row.adapts:
+        line["source_val"] = _scores(processes, job, source_val, [job.folder / "model.pt"])[0]["AP50"]
+    line["memory_mib"] = {**line["memory_mib"], "process": round(memory)}
+    write_json(job.result, {**line, "fingerprint": job.fingerprint})
+    return line
+
+
+def line_of(job: Job, summary: dict[str, Any]) -> dict[str, Any]:
+    """What results.jsonl says of a run, as far as its summary goes.
+
+    Args:
+        job: the run.
+        summary: of summary.json, with ``--val``.
+
+    Returns:
+        ``AP50``, ``AP75``, ``AP`` of the last checkpoint, the same of the ``chosen`` one (model.pt), whose ``sigma`` it
+        is.
+
+    Raises:
+        TrainingError: it was not scored.
+    """
+    try:
+        last, chosen, val = summary["last"], summary["chosen"], summary["val"]
+        line: dict[str, Any] = {"variant": job.row.name, "seed": job.seed, "kind": job.row.kind}
+        if job.start is not None:
+            line["start"] = job.start.row.name
+        line |= {name: last[name] for name in SCORES}
+        line["chosen"] = {name: chosen[name] for name in ("step", *SCORES)}
+        line |= {"sigma": val["sigma"], "steps": summary["steps"], "seconds": summary["seconds"]}
+        line["memory_mib"] = summary.get("peak_memory_mib", {})
+        line["guard_trips"] = len(summary.get("guards", ()))
+    except (KeyError, TypeError):
+        raise TrainingError(
+            f"{job.folder / 'summary.json'} lacks scores. Remove the folder and give the command again"
+        ) from None
+    return line
+
+
+def _best(job: Job, processes: Processes, val: Path, line: dict[str, Any]) -> dict[str, Any]:
+    kept = sorted((job.folder / "checkpoints").glob("*.pt"))
+    found: list[dict[str, Any]] = [{"checkpoint": "last", "AP50": line["AP50"]}]
+    if kept:
+        found += _scores(processes, job, val, kept)
+    top = max(found, key=lambda one: one["AP50"])
+    return {"checkpoint": Path(top["checkpoint"]).stem, "AP50": top["AP50"], "of": len(found)}
+
+
+def _scores(processes: Processes, job: Job, val: Path, checkpoints: Sequence[Path]) -> list[dict[str, Any]]:
+    words = ["-m", "ptedge.training.study.score", str(val), *map(str, checkpoints)]
+    status, said, _ = processes.run(words, job.log)
+    _check(status, job, processes)
+    return [json.loads(line) for line in said.splitlines()]
+
+
+def _check(status: int, job: Job, processes: Processes) -> None:
+    if status == INTERRUPTED or (status and processes.stopping):
+        raise RunStoppedError
+    if status:
+        said = [line for line in job.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+        reason = said[-1].removeprefix("ptedge: ") if said and status > 0 else f"exit status {status}"
+        raise TrainingError(f"{reason} (all it said: {job.log})")
+
+
+def _wait(process: subprocess.Popen[bytes]) -> float:
+    """Wait for the end; the most memory the process held, in MiB."""
+    if not hasattr(os, "wait4"):
+        process.wait()
+        return 0.0
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return float(usage.ru_maxrss) / (2**20 if sys.platform == "darwin" else 2**10)
