@@ -12,7 +12,10 @@ from pathlib import Path
 
 PARTS = ("training", "export", "runtime", "samples")
 WORKSHOP_ONLY = ("torch", "torchvision", "timm", "onnx", "rich", "tomli_w")
-NEEDS_TORCH = ("ptedge.training", "ptedge.export", "ptedge.detector", "ptedge.artifacts.checkpoint")
+NEEDS_TORCH = (
+    *("ptedge.training", "ptedge.export", "ptedge.detector"),
+    *("ptedge.artifacts.checkpoint", "ptedge.backends.checkpoint_predictor"),
+)
 
 
 def main() -> None:

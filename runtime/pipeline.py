@@ -20,11 +20,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.detections import Detections
 from ptedge.errors import InputError, PtedgeError
 from ptedge.frames.source import Frame, FrameSource
@@ -40,34 +41,6 @@ RAW = 2  # outputs that wait for postprocessing
 RESULTS = 4  # results that wait to be written
 POLL = 0.1  # seconds after which the waiting caller looks whether it should stop
 LEAVE = 2.0  # seconds that sources get to end; one that blocks in a camera's driver dies with the process
-
-
-class Infer(Protocol):
-    """What runs the graph."""
-
-    def infer(self, feeds: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        """Outputs by name; the arrays must stay valid while the next call runs."""
-        ...
-
-
-class Model(Protocol):
-    """What the pipeline asks of a model; :class:`ptedge.backends.ort.BundlePredictor` is one."""
-
-    class_names: tuple[str, ...]
-    batch: int
-
-    @property
-    def runner(self) -> Infer:
-        """What runs the graph."""
-        ...
-
-    def preprocess(self, images: Sequence[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], list[Letterbox]]:
-        """Up to ``batch`` images as network input."""
-        ...
-
-    def postprocess(self, outputs: Mapping[str, NDArray[Any]], letterboxes: Sequence[Letterbox]) -> list[Detections]:
-        """Detections of each image."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -109,7 +82,7 @@ class Pipeline:
     def __init__(
         self,
         sources: Sequence[Iterable[Frame]],
-        model: Model,
+        predictor: BundlePredictor,
         sinks: Sequence[Sink],
         stats: Stats,
         rules: Rules,
@@ -120,7 +93,7 @@ class Pipeline:
 
         Args:
             sources: each iterated on a thread of its own.
-            model: its graph is run on the thread that calls :meth:`run`.
+            predictor: its graph is run on the thread that calls :meth:`run`.
             sinks: get every result, a source's in order, on one thread; closed in any case.
             stats: with one entry a source.
             rules: how frames are treated.
@@ -128,9 +101,9 @@ class Pipeline:
             progress: called after each written frame, on the writing thread.
         """
         self.stats = stats
-        self._sources, self._model, self._sinks, self._rules = sources, model, sinks, rules
+        self._sources, self._predictor, self._sinks, self._rules = sources, predictor, sinks, rules
         self._stop, self._progress = stop, progress
-        self._lanes: Lanes[tuple[Frame, float]] = Lanes(len(sources), max(DECODED, model.batch), rules.realtime)
+        self._lanes: Lanes[tuple[Frame, float]] = Lanes(len(sources), max(DECODED, predictor.batch), rules.realtime)
         self._ready: Channel[_Group] = Channel(READY)
         self._raw: Channel[tuple[_Group, Mapping[str, NDArray[Any]]]] = Channel(RAW)
         self._results: Channel[tuple[int, Result]] = Channel(RESULTS)
@@ -178,7 +151,7 @@ class Pipeline:
         try:
             for group in self._groups():
                 start = time.perf_counter()
-                outputs = self._model.runner.infer({"images": group.array})
+                outputs = self._predictor.runner.infer({"images": group.array})
                 self.stats.infer.add(time.perf_counter() - start)
                 if not self._raw.put((group, outputs)):
                     return
@@ -191,14 +164,14 @@ class Pipeline:
             if not self._rules.realtime:
                 got = self._ready.get(POLL)
             else:
-                taken = self._lanes.take(self._model.batch, self._rules.fill, POLL)
+                taken = self._lanes.take(self._predictor.batch, self._rules.fill, POLL)
                 got = [self._group(taken)] if taken else taken  # type: ignore[assignment]  # an empty list is one
             if got is None:
                 return
             yield from got
 
     def _group(self, taken: list[tuple[int, tuple[Frame, float]]]) -> _Group:
-        return _Group(taken, *self._model.preprocess([frame.image for _, (frame, _) in taken]))
+        return _Group(taken, *self._predictor.preprocess([frame.image for _, (frame, _) in taken]))
 
     def _read(self, number: int) -> None:
         about = self.stats.sources[number]
@@ -231,7 +204,7 @@ class Pipeline:
 
     def _prepare(self) -> None:
         try:
-            while (taken := self._lanes.take(self._model.batch, self._rules.fill)) is not None:
+            while (taken := self._lanes.take(self._predictor.batch, self._rules.fill)) is not None:
                 if not self._ready.put(self._group(taken)):
                     return
         except Exception as error:
@@ -243,7 +216,7 @@ class Pipeline:
     def _finish(self) -> None:
         try:
             for group, outputs in self._raw:
-                found = self._model.postprocess(outputs, group.letterboxes)
+                found = self._predictor.postprocess(outputs, group.letterboxes)
                 for (number, (frame, arrival)), detections in zip(group.taken, found, strict=True):
                     if not self._results.put((number, self._result(number, frame, arrival, detections))):
                         return
@@ -256,10 +229,10 @@ class Pipeline:
     def _result(self, number: int, frame: Frame, arrival: float, detections: Detections) -> Result:
         kept = detections.select(detections.scores >= self._rules.min_score)
         age = self.stats.clock() - arrival
-        self.stats.detected(kept, self._model.class_names, age)
+        self.stats.detected(kept, self._predictor.class_names, age)
         name = self.stats.sources[number].name if len(self._sources) > 1 else None
         return Result(
-            *(frame, kept, self._model.class_names, self._rules.draw_score),
+            *(frame, kept, self._predictor.class_names, self._rules.draw_score),
             source=name,
             age=age if self._rules.realtime else None,
         )

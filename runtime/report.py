@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 
 from .signals import Stop
 from .sinks.choose import written

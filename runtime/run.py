@@ -10,7 +10,7 @@ from typing import Any
 
 import cv2
 
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import PtedgeError
 from ptedge.files import make_output_folder
 from ptedge.frames.address import is_live

@@ -26,7 +26,7 @@ ONE = Detections(
 )
 
 
-class Model:
+class FakePredictor:
     """Finds one box, of score 0.5; waits for ``gate`` before each answer when there is one."""
 
     class_names = ("car",)

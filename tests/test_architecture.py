@@ -45,7 +45,8 @@ def part_of(module: str) -> str:
 
 
 def may_use_torch(path: Path) -> bool:
-    return name_of(path).startswith(("ptedge/detector/", "ptedge/artifacts/checkpoint.py", "training/", "export/"))
+    files = ("ptedge/artifacts/checkpoint.py", "ptedge/backends/checkpoint_predictor.py")
+    return name_of(path) in files or name_of(path).startswith(("ptedge/detector/", "training/", "export/"))
 
 
 def tree_of(path: Path) -> ast.Module:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ptedge.artifacts.checkpoint import CheckpointPredictor
+from ptedge.backends.checkpoint_predictor import CheckpointPredictor
 from ptedge.commands.eval import evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.locate import require_images

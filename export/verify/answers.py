@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from ptedge.artifacts.bundle import Bundle
-from ptedge.artifacts.checkpoint import to_detections
-from ptedge.backends.choose import AnyRunner
+from ptedge.backends.checkpoint_predictor import to_detections
+from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
 from ptedge.detector.model import ProbabilisticFasterRCNN
 
@@ -26,7 +26,7 @@ def detect_all(model: ProbabilisticFasterRCNN, images: Images) -> list[Detection
     return [to_detections(model.detect(torch.from_numpy(image[None]))[0]) for image in images]
 
 
-def run_graph(runner: AnyRunner, images: Images) -> Outputs:
+def run_graph(runner: Runner, images: Images) -> Outputs:
     """Outputs of an exported graph for any number of images; each group's last image fills the batch."""
     batch = int(runner.inputs["images"][0][0])
     return _in_groups(images, batch, lambda group: runner.infer({"images": group}))

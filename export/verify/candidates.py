@@ -11,7 +11,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ptedge.artifacts.bundle import Bundle
-from ptedge.backends.choose import AnyRunner, open_runner
+from ptedge.backends.choose import open_runner
+from ptedge.backends.runner import Runner
 from ptedge.errors import BackendError, PtedgeError
 
 from .by_layer import Arrays, Run, run_cpu, run_onnxruntime
@@ -32,7 +33,7 @@ class Candidate:
 
     name: str
     backend: str
-    runner: AnyRunner | None
+    runner: Runner | None
     reason: str = ""
 
 

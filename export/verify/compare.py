@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ptedge.artifacts.checkpoint import to_detections
+from ptedge.backends.checkpoint_predictor import to_detections
 from ptedge.boxes import box_iou
 from ptedge.detections import Detections
 from ptedge.detector.config import ModelConfig

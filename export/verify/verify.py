@@ -12,8 +12,8 @@ import torch
 
 from ptedge.artifacts.bundle import Bundle, open_bundle
 from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
-from ptedge.backends.choose import AnyRunner
-from ptedge.backends.ort import Runner
+from ptedge.backends.ort import OrtRunner
+from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.files import sha256_file
@@ -155,12 +155,12 @@ class _Verification:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "crowded.onnx"
             file.write_bytes(model_to_onnx(model, crowded.input_size, 1))
-            with Runner(file, "cpu") as runner:
+            with OrtRunner(file, "cpu") as runner:
                 answers = to_rows(run_graph(runner, images))
         name = "onnxruntime cpu, more objects than slots"
         return _equal(name, model, images, detect_all(model, images), answers)
 
-    def check_candidate(self, candidate: Candidate, runner: AnyRunner) -> list[Check]:
+    def check_candidate(self, candidate: Candidate, runner: Runner) -> list[Check]:
         """All checks of one backend."""
         outputs = {name: run_graph(runner, images) for name, images in self.scenes.items()}
         again = run_graph(runner, self.scenes["noise"])
@@ -263,7 +263,7 @@ def _equal(
     return Check(name, total.passed, f"{len(images)} images: {total}")
 
 
-def _answers(runner: AnyRunner) -> Callable[[Images], list[Detections]]:
+def _answers(runner: Runner) -> Callable[[Images], list[Detections]]:
     return lambda inputs: to_rows(run_graph(runner, inputs))
 
 

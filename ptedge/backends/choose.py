@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
-
 from ptedge.artifacts.bundle import Bundle
+from ptedge.artifacts.engine_file import choose_engine, read_engine
+from ptedge.backends.cuda import CudaDevice
+from ptedge.backends.ort import OrtRunner
+from ptedge.backends.runner import BACKENDS, ORT_TENSORRT, Runner
+from ptedge.backends.trt import TensorRTRunner, load_tensorrt
 from ptedge.errors import BackendError, PtedgeError
-
-
-class AnyRunner(Protocol):
-    """What runs a graph, whatever the backend.
-
-    Attributes:
-        backend: ``tensorrt``, ``cuda``, ``cpu`` or ``ort-tensorrt``.
-        reason: why this one, in words.
-        inputs: name -> (shape, dtype).
-        output_names: in the graph's order.
-    """
-
-    backend: str
-    reason: str
-    inputs: dict[str, tuple[tuple[Any, ...], np.dtype[Any]]]
-    output_names: tuple[str, ...]
-
-    def infer(self, feeds: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Run once."""
-        ...
-
-    def close(self) -> None:
-        """Free the model."""
-        ...
 
 
 def open_runner(
     bundle: Bundle, backend: str = "auto", threads: int | None = None, *, engine: str | None = None, slots: int = 1
-) -> AnyRunner:
+) -> Runner:
     """Load a bundle's model.
 
     Args:
@@ -54,8 +29,6 @@ def open_runner(
         BackendError: the backend asked for is not there; an engine does not fit this machine.
         MissingExtraError: TensorRT was asked for and is not installed.
     """
-    from ptedge.backends.ort import BACKENDS, ORT_TENSORRT, Runner
-
     if backend not in (*BACKENDS, ORT_TENSORRT):
         raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
     if backend == "tensorrt" or engine is not None:
@@ -69,7 +42,7 @@ def open_runner(
         else:
             runner.reason = "the bundle has an engine for this machine"
             return runner
-    found = Runner(bundle.model_path, backend, threads, precision=bundle.manifest.precision)
+    found = OrtRunner(bundle.model_path, backend, threads, precision=bundle.manifest.precision)
     if backend == "auto" and found.backend == "cuda" and not bundle.manifest.engines:
         without = f"no TensorRT engine in the bundle, which one could build: ptedge build {bundle.path}"
     if without:
@@ -77,7 +50,7 @@ def open_runner(
     return found
 
 
-def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph: bool = True) -> AnyRunner:
+def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph: bool = True) -> Runner:
     """Load an engine of a bundle with TensorRT, after checking that it fits this machine.
 
     Args:
@@ -91,10 +64,6 @@ def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph:
         ArtifactError: the file is changed, or TensorRT does not take it.
         MissingExtraError: no TensorRT or pycuda.
     """
-    from ptedge.artifacts.engine_file import choose_engine, read_engine
-    from ptedge.backends.cuda import CudaDevice
-    from ptedge.backends.trt import TensorRTRunner, load_tensorrt
-
     folder = bundle.model_path.parent
     records = bundle.manifest.engines
     if file is not None:

@@ -1,9 +1,8 @@
-"""Run an ONNX model: raw arrays in and out (:class:`Runner`), or images to detections (:class:`BundlePredictor`)."""
+"""Run an ONNX model with ONNX Runtime."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,16 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.artifacts.bundle import open_bundle
-from ptedge.artifacts.engine_file import ENGINE_SUFFIX
-from ptedge.backends.choose import AnyRunner, open_runner
 from ptedge.backends.providers import CPU, CUDA, TENSORRT, first_line, open_gpu_session, open_session
-from ptedge.detections import Detections
+from ptedge.backends.runner import BACKENDS, ORT_TENSORRT
 from ptedge.errors import ArtifactError, BackendError
-from ptedge.preprocess import PIXEL_MEAN, Letterbox
+from ptedge.machine.driver import cuda_device_count
 
-BACKENDS = ("auto", "tensorrt", "cuda", "cpu")
-ORT_TENSORRT = "ort-tensorrt"  # TensorRT through ONNX Runtime: to measure beside the others, not for use
 DTYPES = {
     "tensor(uint8)": np.uint8,
     "tensor(int32)": np.int32,
@@ -28,11 +22,10 @@ DTYPES = {
     "tensor(float16)": np.float16,
     "tensor(float)": np.float32,
 }
-OUTPUTS = ("boxes", "scores", "labels", "sigma", "num_detections", "entropy", "converged")
 
 
-class Runner:
-    """An ONNX model that is loaded and ready; a context manager.
+class OrtRunner:
+    """An ONNX model that is loaded and ready: a :class:`ptedge.backends.runner.Runner` and a context manager.
 
     Attributes:
         backend: ``cuda``, ``cpu`` or ``ort-tensorrt``, what runs the model.
@@ -97,7 +90,7 @@ class Runner:
         """Free the model; a second call does nothing."""
         self._session = None
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> OrtRunner:
         return self
 
     def __exit__(
@@ -128,160 +121,6 @@ class Runner:
         if not fits:
             raise BackendError(f"input {name!r} must have shape {list(shape)}, got {list(array.shape)}")
         return np.ascontiguousarray(array)
-
-
-class BundlePredictor:
-    """A bundle or bare ONNX file as a :class:`ptedge.backends.predictor.Predictor`.
-
-    Attributes:
-        class_names: names by label.
-        input_size: (height, width) of the network input in pixels.
-        model_hash: sha256 of the ONNX file.
-        manifest: of the bundle.
-        runner: what runs the graph; its ``backend`` and ``reason`` say on what.
-        batch: images a call of the graph takes.
-        unconverged: images so far whose suppression stopped before its fixpoint (boxes may overlap there).
-    """
-
-    def __init__(self, path: Path, backend: str = "auto", threads: int | None = None, slots: int = 1) -> None:
-        """Open a bundle and load its model.
-
-        Args:
-            path: bundle folder, ONNX file, or engine file inside a bundle.
-            backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``; an engine file is TensorRT's alone.
-            threads: CPU threads; ``None`` leaves the default.
-            slots: calls that can be under way at once on TensorRT.
-
-        Raises:
-            ArtifactError: broken bundle or engine, or a graph that is not what its manifest says.
-            BackendError: the backend is not there, or no engine fits this machine.
-            MissingExtraError: TensorRT was asked for and is not installed.
-        """
-        engine = path.name if path.suffix == ENGINE_SUFFIX else None
-        if engine is not None and backend not in ("auto", "tensorrt"):
-            raise BackendError(f"{path} is a TensorRT engine; it cannot run on {backend}. Give its bundle instead")
-        bundle = open_bundle(path if engine is None else path.parent)
-        self.manifest = bundle.manifest
-        self.class_names = bundle.manifest.class_names
-        self.input_size = bundle.manifest.input_size
-        self.model_hash = bundle.model_hash
-        self.batch = bundle.manifest.batch
-        self.unconverged = 0
-        self._sigma_scale = np.array(bundle.manifest.sigma_scale, np.float32)
-        self.runner: AnyRunner = open_runner(bundle, backend, threads, engine=engine, slots=slots)
-        expected = {"images": ((self.batch, 3, *self.input_size), np.dtype(np.uint8))}
-        missing = [name for name in OUTPUTS if name not in self.runner.output_names]
-        if self.runner.inputs != expected or missing:
-            raise ArtifactError(
-                f"{bundle.model_path} is not the graph its manifest describes: inputs {self.runner.inputs}, "
-                f"expected {expected}, outputs missing: {missing}. "
-                f"Write it again: ptedge export CHECKPOINT --out {path}"
-            )
-
-    def detect(self, image: NDArray[np.uint8]) -> Detections:
-        """Detections of one image.
-
-        Args:
-            image: [height, width, 3] uint8 RGB.
-
-        Returns:
-            Detections in pixels of that image, best score first.
-        """
-        return self.detect_batch([image])[0]
-
-    def detect_batch(self, images: Sequence[NDArray[np.uint8]]) -> list[Detections]:
-        """Detections of any number of images, taken in groups of the graph's batch size.
-
-        Args:
-            images: each [height, width, 3] uint8 RGB; sizes may differ.
-
-        Returns:
-            One result an image, in order.
-        """
-        found: list[Detections] = []
-        for start in range(0, len(images), self.batch):
-            array, boxes = self.preprocess(images[start : start + self.batch])
-            found += self.postprocess(self.runner.infer({"images": array}), boxes)
-        return found
-
-    def preprocess(self, images: Sequence[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], list[Letterbox]]:
-        """Images as network input.
-
-        Args:
-            images: 1 to B images, each [height, width, 3] uint8 RGB. Places left over are filled with the mean.
-
-        Returns:
-            ([B, 3, H, W] uint8, one letterbox an image).
-        """
-        height, width = self.input_size
-        array = np.empty((self.batch, 3, height, width), np.uint8)
-        letterboxes = []
-        for i, image in enumerate(images):
-            if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
-                raise BackendError(f"an image must be uint8 [height, width, 3], got {image.dtype} {list(image.shape)}")
-            letterbox = Letterbox(image.shape[1], image.shape[0], height, width)
-            array[i] = letterbox.image(image).transpose(2, 0, 1)  # [3, H, W]
-            letterboxes.append(letterbox)
-        array[len(images) :] = np.round(PIXEL_MEAN).astype(np.uint8)[:, None, None]
-        return array, letterboxes
-
-    def postprocess(self, outputs: Mapping[str, NDArray[Any]], letterboxes: Sequence[Letterbox]) -> list[Detections]:
-        """Network output as detections in image pixels.
-
-        Args:
-            outputs: of the graph; rows beyond ``num_detections`` are ignored.
-            letterboxes: of :meth:`preprocess`.
-
-        Returns:
-            One result a letterbox; sigma is calibrated by the manifest's factors.
-
-        Raises:
-            BackendError: the graph returned numbers that are not finite, or a label that does not exist.
-        """
-        found = []
-        for i, letterbox in enumerate(letterboxes):
-            n = int(outputs["num_detections"][i])
-            detections = Detections(
-                boxes=outputs["boxes"][i, :n].astype(np.float32),
-                scores=outputs["scores"][i, :n].astype(np.float32),
-                labels=outputs["labels"][i, :n].astype(np.int64),
-                sigma=outputs["sigma"][i, :n].astype(np.float32) * self._sigma_scale,
-                entropy=outputs["entropy"][i, :n].astype(np.float32),
-            )
-            self._check(detections)
-            self.unconverged += int(outputs["converged"][i]) == 0
-            found.append(letterbox.undo(detections))
-        return found
-
-    def close(self) -> None:
-        """Free the model."""
-        self.runner.close()
-
-    def _check(self, detections: Detections) -> None:
-        for name in ("boxes", "scores", "sigma", "entropy"):
-            if not np.isfinite(getattr(detections, name)).all():
-                raise BackendError(
-                    f"the model returned {name} that are not finite numbers ({self.manifest.precision} on "
-                    f"{self.runner.backend}). Export with --precision fp32 and compare: ptedge verify"
-                )
-        labels = detections.labels
-        if labels.size and not (labels.min() >= 0 and labels.max() < len(self.class_names)):
-            raise BackendError(
-                f"the model returned label {labels.max()}, but its manifest has {len(self.class_names)} classes. "
-                "Write the bundle again: ptedge export"
-            )
-
-
-def cuda_device_count() -> int:
-    """GPUs that the CUDA driver reports; 0 without a driver. Asks the driver alone, so it prints nothing."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-        count = ctypes.c_int(0)
-        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-            return 0
-        return count.value
-    except (OSError, AttributeError):
-        return 0
 
 
 def _dtype(name: str, model: Path) -> Any:

@@ -8,7 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.artifacts.bundle import is_bundle
+from ptedge.artifacts.engine_file import ENGINE_SUFFIX
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.detections import Detections
+from ptedge.errors import InputError
 
 
 class Predictor(Protocol):
@@ -53,20 +57,14 @@ def open_predictor(path: Path, backend: str = "auto", threads: int | None = None
         ArtifactError: broken or foreign file.
         MissingExtraError: a checkpoint without torch installed.
     """
-    from ptedge.artifacts.bundle import is_bundle
-    from ptedge.artifacts.engine_file import ENGINE_SUFFIX
-    from ptedge.errors import InputError
-
     if not path.exists():
         raise InputError(
             f"{path} does not exist. Give a checkpoint (model.pt), a bundle folder, a model.onnx or an engine"
         )
     if is_bundle(path) or path.suffix == ENGINE_SUFFIX:
-        from ptedge.backends.ort import BundlePredictor
-
         return BundlePredictor(path, backend=backend, threads=threads)
     if path.is_dir():
         raise InputError(f"{path} is a folder without manifest.json. Give a checkpoint or a bundle")
-    from ptedge.artifacts.checkpoint import CheckpointPredictor
+    from ptedge.backends.checkpoint_predictor import CheckpointPredictor  # needs torch
 
     return CheckpointPredictor(path, threads=threads)

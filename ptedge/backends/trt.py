@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TensorRTRunner:
-    """An engine that is loaded and ready; a context manager. Same use as :class:`ptedge.backends.ort.Runner`.
+    """An engine that is loaded and ready: a :class:`ptedge.backends.runner.Runner` and a context manager.
 
     Attributes:
         backend: ``tensorrt``.

@@ -55,6 +55,18 @@ def ask_driver() -> Driver:
         return Driver()
 
 
+def cuda_device_count() -> int:
+    """GPUs that the CUDA driver reports; 0 without a driver. Asks the driver alone, so it prints nothing."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        count = ctypes.c_int(0)
+        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+            return 0
+        return count.value
+    except (OSError, AttributeError):
+        return 0
+
+
 def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
     device, name = ctypes.c_int(0), ctypes.create_string_buffer(256)
     library.cuDeviceGet(ctypes.byref(device), index)

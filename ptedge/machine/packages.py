@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ptedge.machine.driver import MISMATCH, Driver, in_container
+from ptedge.machine.driver import MISMATCH, Driver, cuda_device_count, in_container
 
 # An ONNX model of one Identity node, float x [1] -> y [1], opset 13: opening it tells what really runs on this machine.
 PROBE_MODEL = (
@@ -214,19 +214,19 @@ def check_onnxruntime(on_jetson: bool) -> Check:
     from ptedge.errors import PtedgeError
 
     try:
-        from ptedge.backends.ort import Runner
+        from ptedge.backends.ort import OrtRunner
     except ImportError as error:
         return Check(name, "problem", f"{onnxruntime.__version__}, but {error.name} is missing (see its line)")
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "probe.onnx"
         model.write_bytes(PROBE_MODEL)
         try:
-            with Runner(model, "auto", threads=1) as runner:
+            with OrtRunner(model, "auto", threads=1) as runner:
                 backend, reason = runner.backend, runner.reason
         except PtedgeError as error:
             return Check(name, "problem", f"{onnxruntime.__version__} cannot run a model: {error}", plain)
     detail = f"{onnxruntime.__version__}, runs on {backend} ({reason})"
-    if backend == "cuda" or _cuda_devices() == 0:
+    if backend == "cuda" or cuda_device_count() == 0:
         return Check(name, "ok", detail)
     if on_jetson:
         detail += "; the command is for JetPack 6"
@@ -245,8 +245,8 @@ def check_torch() -> list[Check]:
         return []
     cuda = _torch_cuda()
     if cuda:
-        return [Check("torch", "ok" if _cuda_devices() else "info", f"{version}, built for CUDA {cuda}")]
-    if _cuda_devices() == 0:
+        return [Check("torch", "ok" if cuda_device_count() else "info", f"{version}, built for CUDA {cuda}")]
+    if cuda_device_count() == 0:
         return [Check("torch", "info", f"{version}, built for the CPU")]
     fix = "install the CUDA build of torch and torchvision that the PyTorch site names for this driver"
     return [Check("torch", "problem", f"{version} is built for the CPU, but there is a GPU", fix)]
@@ -263,14 +263,6 @@ def _torch_cuda() -> str:
         return ""
     found = re.search(r"^cuda\b[^=]*=\s*['\"]([^'\"]+)", text, re.MULTILINE)
     return found.group(1) if found else ""
-
-
-def _cuda_devices() -> int:
-    try:
-        from ptedge.backends.ort import cuda_device_count
-    except ImportError:  # OpenCV or NumPy cannot be loaded; their own lines say so
-        return 0
-    return cuda_device_count()
 
 
 def _has(build: str, feature: str) -> bool:

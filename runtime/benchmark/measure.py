@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 
 NOISE_SIZE = (720, 1280)  # height, width of the frame where the user names none
 DEVICE_STAGES = ("h2d", "compute", "d2h", "enqueue")  # by events of the device, and the launch by the host's clock

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import Predictor
 from ptedge.commands.eval import EvaluationResult, evaluate_model
 from ptedge.data import open_dataset

@@ -24,7 +24,7 @@ import cv2
 import numpy as np
 import onnxruntime
 
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.frames.source import open_frames
 
 

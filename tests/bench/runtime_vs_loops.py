@@ -91,7 +91,7 @@ def plain_torchvision(bundle: str, threads: int) -> Callable[[np.ndarray], list[
 
 def plain_checkpoint(checkpoint: str, threads: int) -> Callable[[np.ndarray], list[Any]]:
     """The bundle's own model in eager torch."""
-    from ptedge.artifacts.checkpoint import CheckpointPredictor
+    from ptedge.backends.checkpoint_predictor import CheckpointPredictor
 
     predictor = CheckpointPredictor(Path(checkpoint), threads=threads)
     return lambda image: predictor.detect(image).to_json(predictor.class_names)

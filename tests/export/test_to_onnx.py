@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, open_bundle
-from ptedge.backends.ort import BundlePredictor, Runner
+from ptedge.backends.bundle_predictor import BundlePredictor
+from ptedge.backends.ort import OrtRunner
 from ptedge.errors import ArtifactError, InputError, OutputError
 from ptedge.export.to_onnx import FORBIDDEN, check_graph, check_size, export_checkpoint
 from ptedge.files import sha256_file
@@ -51,7 +52,7 @@ def test_export_checkpoint__a_device_can_run_it(bundle: Path) -> None:
 def test_export_checkpoint__batch_and_size(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
     export_checkpoint(checkpoint, tmp_path / "b", input_size=(64, 80), batch=2)
     images = np.random.default_rng(0).integers(0, 256, (2, 3, 64, 80), dtype=np.uint8)
-    with Runner(tmp_path / "b" / MODEL_NAME, "cpu", threads=1) as runner:
+    with OrtRunner(tmp_path / "b" / MODEL_NAME, "cpu", threads=1) as runner:
         one = runner.infer({"images": images})
         swapped = runner.infer({"images": images[::-1].copy()})
     assert one["boxes"].shape == (2, 30, 4)

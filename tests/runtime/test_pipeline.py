@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pipeline_fakes import Keep, Model, frames, run
+from pipeline_fakes import FakePredictor, Keep, frames, run
 
 from ptedge.errors import InputError, OutputError, PtedgeError
 from ptedge.frames.source import Frame
@@ -18,7 +18,7 @@ from ptedge.runtime.stats import SourceStats, Stats
 
 
 def test_pipeline__lossless_keeps_every_frame_in_order() -> None:
-    model, keep = Model(), Keep()
+    model, keep = FakePredictor(), Keep()
     stats = run([frames(50)], model, [keep])
     assert keep.indices == list(range(50)) and keep.closed == 1
     assert (stats.frames, stats.detections, stats.dropped) == (50, 50, 0)
@@ -28,7 +28,7 @@ def test_pipeline__lossless_keeps_every_frame_in_order() -> None:
 
 
 def test_pipeline__groups_of_the_graph_and_a_rest() -> None:
-    model, keep = Model(batch=4), Keep()
+    model, keep = FakePredictor(batch=4), Keep()
     run([frames(10)], model, [keep])
     assert model.groups == [4, 4, 2] and keep.indices == list(range(10))
 
@@ -41,20 +41,20 @@ def test_pipeline__a_batch_does_not_wait_for_ever_for_a_live_source() -> None:
         assert goes_on.wait(20)
         yield from frames(1)
 
-    model, keep = Model(batch=4), Keep(then=lambda _: goes_on.set())
+    model, keep = FakePredictor(batch=4), Keep(then=lambda _: goes_on.set())
     run([camera()], model, [keep], fill=0.01)
     assert model.groups == [1, 1]
 
 
 def test_pipeline__no_frames() -> None:
     keep = Keep()
-    stats = run([frames(0)], Model(), [keep])
+    stats = run([frames(0)], FakePredictor(), [keep])
     assert (stats.frames, stats.fps, keep.closed) == (0, 0.0, 1)
 
 
 def test_pipeline__min_score() -> None:
     keep = Keep()
-    assert run([frames(3)], Model(), [keep], min_score=0.6).detections == 0
+    assert run([frames(3)], FakePredictor(), [keep], min_score=0.6).detections == 0
     assert len(keep.results[0].detections) == 0
 
 
@@ -67,7 +67,7 @@ def test_pipeline__realtime_keeps_the_newest_and_counts_the_rest() -> None:
         gate.release(20)
 
     keep = Keep()
-    stats = run([source()], Model(gate=gate), [keep], realtime=True, fill=0.0)
+    stats = run([source()], FakePredictor(gate=gate), [keep], realtime=True, fill=0.0)
     assert all_read.is_set()
     assert stats.frames + stats.dropped == stats.sources[0].read == 20
     assert stats.frames <= 3  # one in the model, one waiting
@@ -77,13 +77,13 @@ def test_pipeline__realtime_keeps_the_newest_and_counts_the_rest() -> None:
 
 def test_pipeline__paced_frames_come_at_their_times() -> None:
     start = time.monotonic()
-    run([frames(4)], Model(), [Keep()], pace=frozenset({0}))
+    run([frames(4)], FakePredictor(), [Keep()], pace=frozenset({0}))
     assert time.monotonic() - start >= 0.3  # the last has time 0.3
 
 
 def test_pipeline__several_sources_are_served_in_turn() -> None:
     keep = Keep()
-    stats = run([frames(30), frames(5), frames(0)], Model(batch=2), [keep])
+    stats = run([frames(30), frames(5), frames(0)], FakePredictor(batch=2), [keep])
     assert [about.frames for about in stats.sources] == [30, 5, 0]
     for name, count in (("s0", 30), ("s1", 5)):
         assert [r.frame.index for r in keep.results if r.source == name] == list(range(count))
@@ -99,26 +99,26 @@ def test_pipeline__a_fast_source_does_not_starve_a_slow_one() -> None:
             yield from frames(1)
 
     keep = Keep(then=lambda count: stop.set() if keep.results[-1].source == "s1" and count > 5 else None)
-    stats = run([endless(), frames(5)], Model(), [keep], stop)
+    stats = run([endless(), frames(5)], FakePredictor(), [keep], stop)
     assert stats.sources[1].frames >= 1
 
 
 def test_pipeline__one_failing_source_does_not_end_the_others() -> None:
     keep = Keep()
-    stats = run([frames(3, InputError("camera lost")), frames(40)], Model(), [keep])
+    stats = run([frames(3, InputError("camera lost")), frames(40)], FakePredictor(), [keep])
     assert [about.frames for about in stats.sources] == [3, 40]
     assert [about.error for about in stats.sources] == ["camera lost", ""]
 
 
 def test_pipeline__all_sources_failing_is_an_error() -> None:
     with pytest.raises(InputError, match="all 2 sources failed; the first: one"):
-        run([frames(3, InputError("one")), frames(4, InputError("two"))], Model(), [Keep()])
+        run([frames(3, InputError("one")), frames(4, InputError("two"))], FakePredictor(), [Keep()])
 
 
 def test_pipeline__error_while_reading_comes_after_the_frames_before() -> None:
     keep = Keep()
     with pytest.raises(InputError, match="broken camera"):
-        run([frames(5, InputError("broken camera"))], Model(), [keep])
+        run([frames(5, InputError("broken camera"))], FakePredictor(), [keep])
     assert keep.indices == [0, 1, 2, 3, 4] and keep.closed == 1
 
 
@@ -126,7 +126,7 @@ def test_pipeline__error_while_reading_comes_after_the_frames_before() -> None:
 def test_pipeline__error_in_the_model(realtime: bool) -> None:
     keep = Keep()
     with pytest.raises(PtedgeError, match="inference failed: RuntimeError: model") as caught:
-        run([frames(1000)], Model(fail_at=0 if realtime else 3), [keep], realtime=realtime)
+        run([frames(1000)], FakePredictor(fail_at=0 if realtime else 3), [keep], realtime=realtime)
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert len(keep.results) == (0 if realtime else 3) and keep.closed == 1
 
@@ -134,7 +134,7 @@ def test_pipeline__error_in_the_model(realtime: bool) -> None:
 def test_pipeline__error_in_a_sink_ends_the_run_and_closes_all() -> None:
     bad, good = Keep(fail_at=2), Keep()
     with pytest.raises(OutputError, match="disk is full"):
-        run([frames(100_000)], Model(), [bad, good])
+        run([frames(100_000)], FakePredictor(), [bad, good])
     assert bad.closed == good.closed == 1 and len(good.results) == 2
 
 
@@ -145,14 +145,14 @@ def test_pipeline__error_in_close_does_not_keep_others_open() -> None:
 
     keep = Keep()
     with pytest.raises(OutputError, match="cannot finish"):
-        run([frames(2)], Model(), [Stuck(), keep])
+        run([frames(2)], FakePredictor(), [Stuck(), keep])
     assert keep.closed == 1
 
 
 def test_pipeline__stop_writes_what_was_detected() -> None:
     stop = threading.Event()
     keep = Keep(then=lambda count: stop.set() if count == 5 else None)
-    stats = run([frames(100_000)], Model(), [keep], stop)
+    stats = run([frames(100_000)], FakePredictor(), [keep], stop)
     assert keep.indices == list(range(stats.frames))
     assert 5 <= stats.frames < 1000 and keep.closed == 1
 
@@ -168,20 +168,20 @@ def test_pipeline__stop_while_a_source_is_silent() -> None:
     keep = Keep()
     release = threading.Timer(0.3, silent.set)
     release.start()
-    run([camera()], Model(), [keep], stop)
+    run([camera()], FakePredictor(), [keep], stop)
     assert keep.closed == 1
     release.join()
 
 
 def test_pipeline__leaves_no_thread_behind() -> None:
     before = threading.active_count()
-    run([frames(5), frames(5)], Model(), [Keep()])
+    run([frames(5), frames(5)], FakePredictor(), [Keep()])
     assert threading.active_count() == before
 
 
 def test_pipeline__nothing_waits_at_the_end() -> None:
     stats = Stats([SourceStats("s", "s")])
-    pipeline = Pipeline([frames(5)], Model(), [Keep()], stats, Rules(), threading.Event())
+    pipeline = Pipeline([frames(5)], FakePredictor(), [Keep()], stats, Rules(), threading.Event())
     pipeline.run()
     assert set(pipeline.waiting.values()) == {0}
 
@@ -220,7 +220,7 @@ def test_pipeline__random_faults_in_random_stages_never_hang(data: st.DataObject
         for frame in frames(count):
             yield step(frame)
 
-    model, sinks = Model(batch=data.draw(st.integers(1, 5), "batch")), [Keep(), Keep()]
+    model, sinks = FakePredictor(batch=data.draw(st.integers(1, 5), "batch")), [Keep(), Keep()]
     for name in ("preprocess", "infer", "postprocess"):
         setattr(model, name, Faulty(getattr(model, name), chance, faults.get(name)))
     sinks[1].write = Faulty(sinks[1].write, chance, faults.get("write"))  # type: ignore[method-assign]

@@ -18,7 +18,7 @@ from tiny_detector import CLASS_NAMES, HEIGHT, WIDTH, tiny_config, use_tiny_dete
 
 from ptedge.artifacts.bundle import MODEL_NAME, open_bundle
 from ptedge.artifacts.checkpoint import Checkpoint, save_checkpoint
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError
 from ptedge.export.precision.convert import FEWEST_FRAMES, check_calibration, spread_frames

@@ -15,16 +15,13 @@ from tiny_detector import CLASS_NAMES, tiny_config, use_tiny_detector
 
 from ptedge.artifacts.checkpoint import (
     Checkpoint,
-    CheckpointPredictor,
     Lineage,
-    detect_image,
     load_checkpoint,
     read_document,
     save_checkpoint,
 )
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError, PtedgeError
-from ptedge.files import sha256_file
 
 
 @pytest.fixture(autouse=True)
@@ -61,20 +58,6 @@ def test_load_checkpoint__round_trip(checkpoint: Checkpoint, saved: Path) -> Non
     assert not model.training
     shapes = 24.0 * torch.tensor([[2**0.5, 0.5**0.5], [1.0, 1.0], [0.5**0.5, 2**0.5]]) * 1.1051709  # e^0.1
     torch.testing.assert_close(model.anchors.shapes().detach(), shapes)
-
-
-def test_checkpoint_predictor__answers_like_the_model(checkpoint: Checkpoint, saved: Path) -> None:
-    predictor = CheckpointPredictor(saved)
-    assert predictor.class_names == CLASS_NAMES
-    assert predictor.input_size == (64, 96)
-    assert predictor.model_hash == sha256_file(saved)
-    image = np.random.default_rng(0).integers(0, 256, (128, 192, 3), dtype=np.uint8)
-    found = predictor.detect(image)
-    expected = detect_image(checkpoint.build(), image)
-    assert len(found) > 0
-    np.testing.assert_allclose(found.boxes, expected.boxes, atol=1e-3)
-    assert found.boxes[:, 2].max() > 96  # pixels of the image, twice the input
-    predictor.close()
 
 
 def test_save_checkpoint__leaves_no_temporary_file(saved: Path) -> None:

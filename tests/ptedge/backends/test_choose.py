@@ -17,8 +17,8 @@ from tiny_model import tiny_bundle
 from ptedge.artifacts.bundle import Bundle, open_bundle
 from ptedge.artifacts.engine_file import EngineRecord, add_record
 from ptedge.backends import trt_slot
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.choose import open_runner
-from ptedge.backends.ort import BundlePredictor
 from ptedge.backends.predictor import open_predictor
 from ptedge.errors import ArtifactError, BackendError, MissingExtraError
 

@@ -13,7 +13,7 @@ from tiny_model import HEIGHT, WIDTH, tiny_bundle, tiny_onnx
 
 from ptedge.backends import providers
 from ptedge.backends.choose import open_runner
-from ptedge.backends.ort import Runner
+from ptedge.backends.ort import OrtRunner
 from ptedge.backends.providers import CPU, CUDA, TENSORRT, missing_library, open_gpu_session, open_session
 from ptedge.errors import ArtifactError, BackendError
 
@@ -56,10 +56,10 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_cuda__taken_by_auto_and_by_name(machine: Machine, model: Path) -> None:
-    with Runner(model) as runner:
+    with OrtRunner(model) as runner:
         assert (runner.backend, runner.reason) == ("cuda", "a CUDA GPU answers")
         assert runner.infer({"images": np.zeros((1, 3, HEIGHT, WIDTH), np.uint8)})["num_detections"].tolist() == [2]
-    with Runner(model, "cuda") as runner:
+    with OrtRunner(model, "cuda") as runner:
         assert (runner.backend, runner.reason) == ("cuda", "asked for")
     assert machine.asked[0] == ([CUDA, CPU], [{}, {}], 0)
 
@@ -72,23 +72,23 @@ def test_auto__tells_of_the_engine_that_is_not_there(machine: Machine, tmp_path:
 
 def test_auto__names_the_library_that_is_missing(machine: Machine, model: Path) -> None:
     machine.loads = (CPU,)
-    with Runner(model) as runner:
+    with OrtRunner(model) as runner:
         assert runner.backend == "cpu"
         assert "cannot load its CUDA libraries (libcudnn.so.9 is missing)" in runner.reason
     with pytest.raises(BackendError, match=r"cannot run on CUDA: there is a GPU.*Choose --backend cpu"):
-        Runner(model, "cuda")
+        OrtRunner(model, "cuda")
 
 
 def test_auto__goes_on_with_the_cpu_when_cuda_refuses_to_start(machine: Machine, model: Path) -> None:
     machine.error = "CUDA_PATH is set but CUDA wasn't able to be loaded.\nmore"
-    with Runner(model) as runner:
+    with OrtRunner(model) as runner:
         assert (runner.backend, runner.reason) == ("cpu", "CUDA_PATH is set but CUDA wasn't able to be loaded.")
 
 
 def test_auto__a_broken_model_is_the_models_fault(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(tiny_onnx()[:100])
     with pytest.raises(ArtifactError, match=r"cannot load .*m\.onnx"):
-        Runner(tmp_path / "m.onnx")
+        OrtRunner(tmp_path / "m.onnx")
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_ort_tensorrt__of_a_bundle(machine: Machine, tmp_path: Path, precision: 
 def test_ort_tensorrt__cuda_in_its_place_is_an_error(machine: Machine, model: Path) -> None:
     machine.loads = (CUDA, CPU)
     with pytest.raises(BackendError, match=r"through ONNX Runtime: there is a GPU, but .* its TensorRT libr"):
-        Runner(model, "ort-tensorrt")
+        OrtRunner(model, "ort-tensorrt")
 
 
 def test_ort_tensorrt__not_in_this_build(machine: Machine, model: Path) -> None:
     machine.built = (CUDA, CPU)
     with pytest.raises(BackendError, match="this onnxruntime is built without TensorRT"):
-        Runner(model, "ort-tensorrt")
+        OrtRunner(model, "ort-tensorrt")
 
 
 def test_open_gpu_session__no_gpu(machine: Machine, model: Path) -> None:
@@ -133,7 +133,7 @@ def test_missing_library__is_a_library_or_nothing() -> None:
 
 def test_backend__unknown(model: Path) -> None:
     with pytest.raises(BackendError, match="must be one of auto, tensorrt, cuda, cpu"):
-        Runner(model, "gpu")
+        OrtRunner(model, "gpu")
 
 
 def test_open_session__int8_is_computed_as_it_stands_in_the_file(tmp_path: Path) -> None:

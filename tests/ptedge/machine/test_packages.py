@@ -30,7 +30,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Pretend that so many GPUs answer."""
 
     def pretend(count: int) -> None:
-        monkeypatch.setattr(machine, "_cuda_devices", lambda: count)
+        monkeypatch.setattr(machine, "cuda_device_count", lambda: count)
 
     return pretend
 

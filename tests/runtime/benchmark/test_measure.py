@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tiny_model import tiny_bundle, tiny_onnx
 
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import BackendError
 from ptedge.runtime.benchmark.measure import STAGES, Subject, labels, measure, noise
 

@@ -18,7 +18,7 @@ from tiny_model import ANSWER, HEIGHT, ROWS, WIDTH, tiny_bundle, tiny_onnx
 from ptedge.artifacts.bundle import open_bundle
 from ptedge.artifacts.engine_file import EngineRecord, add_record
 from ptedge.backends import trt_slot
-from ptedge.backends.ort import BundlePredictor
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.cli import cli
 from ptedge.errors import ArtifactError, BackendError
 from ptedge.runtime.benchmark.machine import environment
