@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ptedge.config import require, require_one_of
 
-STRIDE = 16  # of the single feature map; method section 1
+STRIDE = 16  # of the single feature map; method.md section 1
 BACKBONES = ("vgg16", "resnet50", "mobilenet_v3_large", "efficientnet_lite0")
 SCORE_RULES = ("class", "certainty")
 

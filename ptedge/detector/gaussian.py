@@ -102,7 +102,7 @@ def corner_sigma(variances: Tensor, boxes: Tensor, references: Tensor, weights: 
         [..., 4] pixels.
 
     Reference:
-        deployment.md, "The graph".
+        method.md section 1, "Sigma in pixels".
     """
     weight = variances.new_tensor(weights)
     ref_size = references[..., 2:] - references[..., :2]
