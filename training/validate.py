@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ptedge.backends.checkpoint_predictor import CheckpointPredictor
 from ptedge.commands.eval import evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.locate import require_images
+from ptedge.machine.memory import peak_memory
 
 from . import distributed
 from .curves.quality import QUALITY_FILE, quality_pairs
@@ -62,11 +62,8 @@ def report(folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: 
 def peak_memory_mib() -> dict[str, float]:
     """The most memory that this process has held so far: ``host``, and ``gpu`` where there is one."""
     peak: dict[str, float] = {}
-    if sys.platform != "win32":
-        import resource
-
-        unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
-        peak["host"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)
+    if (host := peak_memory()) is not None:
+        peak["host"] = round(host / 2**20, 1)
     if torch.cuda.is_available():
         peak["gpu"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
     return peak

@@ -22,7 +22,7 @@ from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt
 from ptedge.errors import BackendError, InputError
 from ptedge.files import make_output_folder, sha256_file
-from ptedge.machine.packages import memory
+from ptedge.machine.memory import main_memory
 
 from .worker import BuildOptions
 
@@ -67,7 +67,7 @@ def build_engine(
         if same_build(known, record) and not force and engine.is_file() and sha256_file(engine) == known.sha256:
             return known, False
     tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
-    tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, available_memory()))
+    tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
     make_output_folder(bundle.path)
     temporary = bundle.path / f".{record.file}.{os.getpid()}.tmp"
     job = {
@@ -101,25 +101,15 @@ def memory_advice(model_bytes: int, workspace_mb: int, free_gpu: int, available:
         model_bytes: size of the ONNX file.
         workspace_mb: limit of scratch memory in MiB, 0 for none.
         free_gpu: free device memory in bytes.
-        available: free main memory in bytes; 0 where unknown.
+        available: free main memory in bytes.
     """
     host = BUILDER_MB + MODEL_COPIES * (model_bytes >> 20)
     text = f"building needs about {host} MB of memory"
     text += f", and up to {workspace_mb} MB of scratch memory on the GPU" if workspace_mb else ""
-    text += (
-        f"; free are {available >> 20} and {free_gpu >> 20} MB"
-        if available
-        else f"; {free_gpu >> 20} MB are free there"
-    )
-    if (available and available >> 20 < host) or free_gpu >> 20 < workspace_mb:
+    text += f"; free are {available >> 20} and {free_gpu >> 20} MB"
+    if available >> 20 < host or free_gpu >> 20 < workspace_mb:
         text += ". That may not be enough: close other programs, add swap, or lower --workspace"
     return text
-
-
-def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Bytes of main memory that a program could still get; 0 where the system does not tell."""
-    found = memory(meminfo)
-    return found[0] if found else 0
 
 
 def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[str] | None = None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt, make_log, start
 from ptedge.errors import BackendError, InputError, PtedgeError
 from ptedge.files import atomic_write
+from ptedge.machine.memory import peak_memory
 
 from .precision import allow_precision
 
@@ -269,10 +270,7 @@ def main(job: Mapping[str, Any]) -> dict[str, Any]:
     engine = build(Path(job["model"]).read_bytes(), job["precision"], BuildOptions(**job["options"]), cache)
     with atomic_write(Path(job["out"])) as file:
         file.write(engine)
-    import resource  # not on Windows, where the peak stays unknown
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # Linux counts in KiB
-    return {"seconds": round(time.perf_counter() - started, 1), "memory_mb": peak}
+    return {"seconds": round(time.perf_counter() - started, 1), "memory_mb": (peak_memory() or 0) >> 20}
 
 
 if __name__ == "__main__":

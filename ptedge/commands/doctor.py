@@ -12,6 +12,7 @@ import click
 
 from ptedge import __version__
 from ptedge.machine.driver import ask_driver
+from ptedge.machine.jetson import jetson_release
 from ptedge.machine.packages import (
     Check,
     check_gpu,
@@ -22,7 +23,6 @@ from ptedge.machine.packages import (
     check_opencv,
     check_package,
     check_torch,
-    jetson_release,
 )
 from ptedge.machine.tensorrt_checks import check_driver, check_engines, check_tensorrt
 

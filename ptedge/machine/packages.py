@@ -7,10 +7,8 @@ only they know how they were built.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ptedge.machine.cpu import usable_cores
 from ptedge.machine.driver import MISMATCH, Driver, cuda_device_count, in_container
+from ptedge.machine.jetson import board_model, jetson_release
+from ptedge.machine.memory import main_memory
+from ptedge.machine.nvidia_smi import gpu_list
 
 # An ONNX model of one Identity node, float x [1] -> y [1], opset 13: opening it tells what really runs on this machine.
 PROBE_MODEL = (
@@ -93,12 +95,9 @@ def check_machine(folder: Path = Path()) -> Check:
     Args:
         folder: the disk it is on is looked at.
     """
-    # cores this process may use, which in a container are fewer than the machine has
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    parts = [f"{cores} cores"]
-    found = memory()
-    if found:
-        parts.append(f"{found[0] / 2**30:.1f} of {found[1] / 2**30:.1f} GiB memory free")
+    memory = main_memory()
+    parts = [f"{usable_cores()} cores"]
+    parts.append(f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB memory free")
     free = shutil.disk_usage(folder).free
     parts.append(f"{free / 2**30:.1f} GiB disk free")
     if free < 2**30:
@@ -112,19 +111,10 @@ def check_jetson(root: Path = Path("/")) -> Check | None:
     Args:
         root: of the file system.
     """
-    release, model = jetson_release(root), _first_line(root / "proc/device-tree/model")
+    release, model = jetson_release(root), board_model(root)
     if not release and "Jetson" not in model:
         return None
     return Check("Jetson", "info", ", ".join(filter(None, [model, release])))
-
-
-def jetson_release(root: Path = Path("/")) -> str:
-    """Release of Jetson Linux, for example ``R36 (release), REVISION: 4.0``; empty on other machines.
-
-    Args:
-        root: of the file system.
-    """
-    return _first_line(root / "etc/nv_tegra_release").lstrip("# ")
 
 
 def check_gpu(driver: Driver, on_jetson: bool, root: Path = Path("/")) -> Check:
@@ -137,7 +127,7 @@ def check_gpu(driver: Driver, on_jetson: bool, root: Path = Path("/")) -> Check:
     """
     if driver.gpus:
         names = "; ".join(f"{gpu.name} (compute capability {gpu.compute_capability})" for gpu in driver.gpus)
-        return Check("GPU", "ok", _nvidia_smi() or names)
+        return Check("GPU", "ok", gpu_list() or names)
     return _silent_gpu(driver, on_jetson, root)
 
 
@@ -268,36 +258,3 @@ def _torch_cuda() -> str:
 def _has(build: str, feature: str) -> bool:
     line: Any = next((row for row in build.splitlines() if row.strip().startswith(feature + ":")), "")
     return "YES" in line
-
-
-def memory(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int] | None:
-    """Main memory in bytes, available to a program and in all; ``None`` where the system does not tell.
-
-    Args:
-        meminfo: the system's own account, in KiB.
-    """
-    try:
-        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
-        available, total = (int(rows[key].split()[0]) * 1024 for key in ("MemAvailable", "MemTotal"))
-    except (OSError, KeyError, ValueError, IndexError):
-        return None
-    return available, total
-
-
-def _nvidia_smi() -> str:
-    """Name, memory and driver of the GPUs as nvidia-smi tells; empty without it."""
-    if shutil.which("nvidia-smi") is None:
-        return ""
-    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return "; ".join(line.strip() for line in done.stdout.splitlines() if line.strip())
-
-
-def _first_line(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace").partition("\n")[0].strip("\0 ")
-    except OSError:
-        return ""

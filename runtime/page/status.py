@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ptedge import __version__
+from ptedge.machine.memory import resident_memory
 
 from ..sinks.collect import FieldSink
 from ..sinks.push import PushSink
@@ -60,7 +60,7 @@ class Status:
             "sources": [about.to_json() for about in stats.sources],
             "collected": _collected(self.collector),
             "push": self.push.to_json() if self.push is not None else None,
-            "memory_mb": round(memory_bytes() / 1e6, 1),
+            "memory_mb": round(resident_memory() / 1e6, 1),
         }
 
     def metrics(self) -> str:
@@ -72,7 +72,7 @@ class Status:
         about = {key: str(self.model[key]) for key in ("hash", "backend", "precision")}
         yield _family("build_info", "gauge", "The model that runs.", [({"version": __version__, **about}, 1)])
         yield _family("start_time_seconds", "gauge", "When the run began, Unix time.", [({}, self.began)])
-        yield _family("memory_resident_bytes", "gauge", "Resident memory of the process.", [({}, memory_bytes())])
+        yield _family("memory_resident_bytes", "gauge", "Resident memory of the process.", [({}, resident_memory())])
         for name, help_text, attribute in (
             ("frames_read_total", "Frames that arrived from the source.", "read"),
             ("frames_total", "Frames detected and written.", "frames"),
@@ -112,15 +112,6 @@ class Status:
         if self.push is not None:
             for key in ("sent", "dropped", "refused", "retries"):
                 yield _family(f"push_{key}_total", "counter", f"Push: {key}.", [({}, getattr(self.push, key))])
-
-
-def memory_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def _collected(collector: FieldSink | None) -> dict[str, Any] | None:

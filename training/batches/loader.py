@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
 from ptedge.errors import PtedgeError, TrainingError
+from ptedge.machine.cpu import usable_cores
 
 from .steps import Batch, StepBatches, Stream
 
@@ -31,7 +31,7 @@ def worker_count(workers: int, streams: int, processes: int) -> int:
     """
     if workers != AUTO:
         return workers
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = usable_cores()
     return min(MOST_WORKERS, max(1, (usable // processes - 1) // streams))
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 from ptedge.errors import TrainingError
 from ptedge.files import write_json
+from ptedge.machine.cpu import usable_cores
+from ptedge.machine.memory import peak_of
 
 from .jobs import Job
 
@@ -89,7 +91,7 @@ class Processes:
 
 def environment(jobs: int) -> dict[str, str]:
     """Variables for one of ``jobs`` commands at a time: the cores are shared out, unless the user decided."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     share = str(max(1, cores // jobs))
     return {**dict.fromkeys(THREADS, share), "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
 
@@ -197,4 +199,4 @@ def _wait(process: subprocess.Popen[bytes]) -> float:
         return 0.0
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return float(usage.ru_maxrss) / (2**20 if sys.platform == "darwin" else 2**10)
+    return peak_of(usage) / 2**20

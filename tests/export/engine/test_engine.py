@@ -21,7 +21,7 @@ from ptedge.errors import BackendError, InputError
 from ptedge.export.engine import build as engine
 from ptedge.export.engine import precision as engine_precision
 from ptedge.export.engine import worker as engine_worker
-from ptedge.export.engine.build import available_memory, build_engine, default_timing_cache, memory_advice, run_worker
+from ptedge.export.engine.build import build_engine, default_timing_cache, memory_advice, run_worker
 from ptedge.export.engine.precision import number_types
 from ptedge.export.engine.worker import BuildOptions
 from ptedge.export.verify.by_layer import graph_with_outputs
@@ -142,13 +142,6 @@ def test_memory_advice__says_what_is_needed_and_when_it_is_short() -> None:
     assert "not be enough" not in enough
     assert "not be enough" in memory_advice(100 << 20, 1024, 8 << 30, 2 << 30)
     assert "not be enough" in memory_advice(100 << 20, 1024, 512 << 20, 16 << 30)
-
-
-def test_available_memory__from_the_system(tmp_path: Path) -> None:
-    file = tmp_path / "meminfo"
-    file.write_text("MemTotal: 8000 kB\nMemAvailable:    2048 kB\n")
-    assert available_memory(file) == 2048 * 1024
-    assert available_memory(tmp_path / "none") == 0
 
 
 def test_default_timing_cache__in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

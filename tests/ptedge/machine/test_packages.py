@@ -88,7 +88,7 @@ ORIN = Driver((12, 6), (Gpu("Orin", "8.7"),))
 
 
 def test_check_gpu__answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_nvidia_smi", lambda: "")
+    monkeypatch.setattr(machine, "gpu_list", lambda: "")
     got = machine.check_gpu(ORIN, on_jetson=True)
     assert (got.status, got.detail) == ("ok", "Orin (compute capability 8.7)")
 

@@ -1,4 +1,4 @@
-"""What nvidia-smi tells of the GPU that a benchmark runs on: model, driver, limits; clocks, heat, power, throttling."""
+"""What nvidia-smi tells of the GPUs: model, driver, limits; clocks, heat, power, throttling."""
 
 from __future__ import annotations
 
@@ -46,23 +46,20 @@ def ask_nvidia_smi(fields: Sequence[str]) -> list[str] | None:
     Returns:
         One text a field; ``None`` without nvidia-smi or GPU, or when this version does not know a field.
     """
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
-    command = [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
-    if chosen and not chosen.startswith("MIG"):
-        command += ["-i", chosen]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    values = [value.strip() for value in done.stdout.partition("\n")[0].split(",")]
-    return values if len(values) == len(fields) else None
+    which = ["-i", chosen] if chosen and not chosen.startswith("MIG") else []
+    values = [value.strip() for value in _query(fields, "csv,noheader,nounits", *which).partition("\n")[0].split(",")]
+    return values if len(values) == len(fields) and any(values) else None
+
+
+def gpu_list() -> str:
+    """Name, memory and driver of every GPU, as ``NVIDIA L4, 23034 MiB, 550.54; ...``; empty without nvidia-smi."""
+    lines = _query(("name", "memory.total", "driver_version"), "csv,noheader").splitlines()
+    return "; ".join(line.strip() for line in lines if line.strip())
 
 
 def gpu_facts(ask: Ask = ask_nvidia_smi) -> dict[str, Any] | None:
-    """What stays the same during a run; ``None`` without a GPU that nvidia-smi knows.
+    """What stays the same while a model runs; ``None`` without a GPU that nvidia-smi knows.
 
     Args:
         ask: answers a list of fields.
@@ -103,6 +100,18 @@ def throttle_reasons(mask: str) -> list[str]:
     except ValueError:  # "[N/A]" on some boards
         return []
     return [name for bit, name in THROTTLE.items() if bits & bit]
+
+
+def _query(fields: Sequence[str], form: str, *options: str) -> str:
+    """A line a GPU; empty without nvidia-smi, without a GPU, or where this version does not know a field."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    command = [program, f"--query-gpu={','.join(fields)}", f"--format={form}", *options]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _text(text: str) -> str | None:
