@@ -15,8 +15,8 @@ from ptedge.data.coco import is_coco, load_json, read_coco
 from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_description
 from ptedge.data.kitti import kitti_folder, read_kitti
-from ptedge.data.tiny_yaml import read_tiny_yaml
 from ptedge.data.voc import read_voc
+from ptedge.data.yaml_file import load_yaml
 from ptedge.data.yolo import find_names, read_yolo, read_yolo_folder
 from ptedge.errors import InputError
 
@@ -91,7 +91,7 @@ def _read(path: Path, split: str | None) -> Dataset:
 
 def _read_folder(path: Path, split: str | None) -> Dataset:
     """Recognise a folder; the surest marks come first."""
-    yamls = [file for file in sorted(path.glob("*.y*ml")) if "names" in read_tiny_yaml(file)]
+    yamls, broken = _named_yamls(path)
     if len(yamls) == 1:
         return read_yolo(yamls[0], _AS_FOUND, split)
     if kitti_folder(path) is not None:
@@ -108,7 +108,21 @@ def _read_folder(path: Path, split: str | None) -> Dataset:
             f'{path} looks like Cityscapes. Write a TOML description with format = "cityscapes", root = "{path}" '
             'and split = "train", and give that file'
         )
+    if broken is not None:
+        raise broken
     raise InputError(f"{path} is no labelled data set; it holds {_contents(path)}. Give {_KINDS}")
+
+
+def _named_yamls(folder: Path) -> tuple[list[Path], InputError | None]:
+    """YAML files of a folder that name classes, and what is wrong with the first that cannot be read."""
+    found, broken = [], None
+    for file in sorted(folder.glob("*.y*ml")):
+        try:
+            if "names" in load_yaml(file):
+                found.append(file)
+        except InputError as error:  # a file for another program may hold what a data.yaml does not
+            broken = broken or error
+    return found, broken
 
 
 def _any(folder: Path, pattern: str) -> bool:

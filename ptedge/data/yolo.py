@@ -11,7 +11,7 @@ from ptedge.data.build import RawBox, RawImage, build_dataset
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
 from ptedge.data.locate import ImageFinder
-from ptedge.data.tiny_yaml import read_tiny_yaml
+from ptedge.data.yaml_file import load_yaml
 from ptedge.errors import InputError
 from ptedge.frames.files import natural_key
 from ptedge.frames.images import image_size, is_image_name
@@ -34,19 +34,20 @@ def read_yolo(path: Path, rules: ClassRules, split: str | None = None) -> Datase
     Raises:
         InputError: unreadable, without names, a missing split, or a broken label line.
     """
-    content = read_tiny_yaml(path)
+    content = load_yaml(path)
     names = _names(content.get("names"), path)
+    _check_count(content.get("nc"), names, path)
     splits = [key for key in _SPLITS if content.get(key)]
     if split is None:
         split = splits[0] if splits else "train"
     if split not in splits:
         raise InputError(f"{path} has no split {split!r}; it names {splits or 'none'}")
-    base = path.parent / str(content.get("path") or "")
+    base = path.parent / _text(content.get("path") or "", "path", path)
     if not base.is_dir():  # often the path on the machine where the file was written
         base = path.parent
     listed = content[split]
     places = listed if isinstance(listed, list) else [listed]
-    images = [image for place in places for image in _images_at(base, path.parent, str(place))]
+    images = [image for place in places for image in _images_at(base, path.parent, _text(place, split, path))]
     if not images:
         raise InputError(f"{path}: split {split!r} ({listed}) holds no image below {base}")
     return _build(path, [(image, _label_file(image)) for image in images], names, rules)
@@ -189,8 +190,29 @@ def _images_at(base: Path, beside: Path, place: str) -> list[Path]:
 
 
 def _names(value: object, path: Path) -> dict[int, str]:
-    if isinstance(value, dict) and value and all(str(key).isdecimal() for key in value):
-        return {int(key): str(name) for key, name in sorted(value.items(), key=lambda item: int(item[0]))}
-    if isinstance(value, list) and value:
-        return dict(enumerate(str(name) for name in value))
-    raise InputError(f"{path} has no class names (names: [car, ...], or one 'id: name' a line)")
+    if isinstance(value, dict) and value and all(_is_id(key) for key in value):
+        names = {int(key): name for key, name in sorted(value.items(), key=lambda item: int(item[0]))}
+    elif isinstance(value, list) and value:
+        names = dict(enumerate(value))
+    else:
+        raise InputError(f"{path} has no class names (names: [car, ...], or one 'id: name' a line)")
+    for number, name in names.items():
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{path}: the name of class {number} is {name!r}; it must be text (in quotes for null)")
+    return names
+
+
+def _check_count(count: object, names: dict[int, str], path: Path) -> None:
+    if count is not None and str(count) != str(len(names)):
+        raise InputError(f"{path} names {len(names)} classes, but nc says {count}. Correct the one that is wrong")
+
+
+def _text(value: object, key: str, path: Path) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{path}: {key} holds {value!r}; it must be a path, or for a split a list of paths")
+    return value
+
+
+def _is_id(text: object) -> bool:
+    """Whether a key of ``names`` is a class id as PyYAML and people write it: 0, 1, ..."""
+    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 10

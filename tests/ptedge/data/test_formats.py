@@ -13,7 +13,6 @@ from places import SHARED
 
 from ptedge.data import Dataset, check_images, open_dataset, require_images
 from ptedge.data.coco import write_coco
-from ptedge.data.tiny_yaml import read_tiny_yaml
 from ptedge.errors import ConfigError, InputError
 
 
@@ -190,6 +189,38 @@ def test_yolo__split_and_folder(tmp_path: Path) -> None:
         open_dataset(tmp_path, split="test")
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("train: images/train\nnc: 3\nnames: [car, bus]", "names 2 classes, but nc says 3"),
+        ("train: images/train\nnames: [car, [bus]]", r"the name of class 1 is \['bus'\]"),
+        ("train: images/train\nnames: {0: car, 1: ~}", "the name of class 1 is None"),
+        ("train: images/train\nnames: {car: 0}", "no class names"),
+        ("train: {a: images/train}\nnames: [car, bus]", r"train holds \{'a'"),
+        ("path: [.]\ntrain: images/train\nnames: [car, bus]", "path holds"),
+    ],
+)
+def test_yolo__data_yaml_that_does_not_fit(tmp_path: Path, content: str, message: str) -> None:
+    path = yolo(tmp_path)
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        open_dataset(path)
+
+
+def test_yolo__names_of_a_map_count_from_its_ids(tmp_path: Path) -> None:
+    path = yolo(tmp_path)
+    path.write_text("train: images/train\nnames:\n  1: driver's door  # left\n  0: car\n")
+    data = open_dataset(path)
+    assert data.class_names == ("car", "driver's door")
+    assert data.samples[0].labels.tolist() == [1, 0, 0]
+
+
+def test_yolo__a_yaml_of_another_program_beside_the_data(tmp_path: Path) -> None:
+    yolo(tmp_path)
+    text(tmp_path / "compose.yml", "- !other [x]")
+    assert open_dataset(tmp_path).format == "yolo"
+
+
 def test_yolo__folder_with_classes_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         image(tmp_path / "images" / f"{name}.jpg")
@@ -241,33 +272,6 @@ def test_yolo__unreadable_image_is_counted(tmp_path: Path) -> None:
     text(tmp_path / "a.txt", "0 0.5 0.5 0.1 0.1")
     (tmp_path / "a.jpg").write_bytes(b"broken")
     assert open_dataset(tmp_path).dropped == {"image unreadable": 1}
-
-
-def test_read_tiny_yaml(tmp_path: Path) -> None:
-    content = """# data
-path: "../x: y"   # quoted
-train: [a/b, 'c d',
-  e]
-val:
-  - v1
-  - 'v # 2'
-names:
-  0: traffic light
-  1: car  # comment
-nc: 2
-map: {0: a, 1: "b, c"}
-roboflow:
-  url: https://x.y/z
-"""
-    assert read_tiny_yaml(text(tmp_path / "a.yaml", content)) == {
-        "path": "../x: y",
-        "train": ["a/b", "c d", "e"],
-        "val": ["v1", "v # 2"],
-        "names": {"0": "traffic light", "1": "car"},
-        "nc": "2",
-        "map": {"0": "a", "1": "b, c"},
-        "roboflow": {"url": "https://x.y/z"},
-    }
 
 
 def test_kitti__dont_care_is_an_ignore_region(tmp_path: Path) -> None:
