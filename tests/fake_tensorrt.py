@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from ptedge.graph_contract import input_signature, output_signature
+
 Tensors = dict[str, tuple[tuple[int, ...], str, bool]]  # name -> shape, TensorRT type, is input
+
+
+def graph_tensors(batch: int, input_size: tuple[int, int], max_detections: int) -> Tensors:
+    """The tensors of an engine built from a bundle's graph."""
+    kinds = {"float32": "FLOAT", "int32": "INT32", "uint8": "UINT8"}
+    inputs, outputs = input_signature(batch, input_size), output_signature(batch, max_detections)
+    return {name: (shape, kinds[kind.name], name in inputs) for name, (shape, kind) in (inputs | outputs).items()}
 
 
 class FakeDriver(types.ModuleType):

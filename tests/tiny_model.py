@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from ptedge.artifacts.bundle import Bundle, Manifest, write_bundle
+from ptedge.graph_contract import output_signature
 
 HEIGHT, WIDTH, ROWS = 64, 96, 5
 CLASS_NAMES = ("car", "person")
@@ -30,14 +31,9 @@ def tiny_onnx(answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, conv
     """A serialised graph that answers every image with ``answer``, padded to ROWS rows."""
     count = len(answer["scores"])
     values: dict[str, NDArray[Any]] = {
-        "boxes": np.zeros((batch, ROWS, 4), np.float32),
-        "scores": np.zeros((batch, ROWS), np.float32),
-        "labels": np.zeros((batch, ROWS), np.int32),
-        "sigma": np.zeros((batch, ROWS, 4), np.float32),
-        "num_detections": np.full(batch, count, np.int32),
-        "entropy": np.zeros((batch, ROWS), np.float32),
-        "converged": np.full(batch, converged, np.int32),
+        name: np.zeros(shape, kind) for name, (shape, kind) in output_signature(batch, ROWS).items()
     }
+    values["num_detections"][:], values["converged"][:] = count, converged
     for name, rows in answer.items():
         if count:
             values[name][:, :count] = np.array(rows, values[name].dtype)
@@ -51,7 +47,7 @@ def tiny_onnx(answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, conv
     outputs = []
     for name, value in values.items():
         constants.append(numpy_helper.from_array(value, f"{name}_value"))
-        kind = TensorProto.FLOAT if value.dtype == np.float32 else TensorProto.INT32
+        kind = helper.np_dtype_to_tensor_dtype(value.dtype)
         nodes.append(helper.make_node("Cast", ["nothing"], [f"{name}_zero"], to=kind))
         nodes.append(helper.make_node("Add", [f"{name}_value", f"{name}_zero"], [name]))
         outputs.append(helper.make_tensor_value_info(name, kind, value.shape))

@@ -14,6 +14,7 @@ from ptedge.backends.checkpoint_predictor import to_detections
 from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.graph_contract import IMAGES, ROW_OUTPUTS, converged_images, detections_of, unused_rows
 
 from ..graph import StaticGraph, StaticOutput
 from ..made_images import Images
@@ -28,8 +29,8 @@ def detect_all(model: ProbabilisticFasterRCNN, images: Images) -> list[Detection
 
 def run_graph(runner: Runner, images: Images) -> Outputs:
     """Outputs of an exported graph for any number of images; each group's last image fills the batch."""
-    batch = int(runner.inputs["images"][0][0])
-    return _in_groups(images, batch, lambda group: runner.infer({"images": group}))
+    batch = int(runner.inputs[IMAGES][0][0])
+    return _in_groups(images, batch, lambda group: runner.infer({IMAGES: group}))
 
 
 def run_static(static: StaticGraph, images: Images) -> Outputs:
@@ -55,16 +56,7 @@ def _in_groups(images: Images, batch: int, run: Callable[[Images], Outputs]) -> 
 
 def to_rows(outputs: Outputs) -> list[Detections]:
     """Graph outputs as detections in input pixels, one entry an image."""
-    return [
-        Detections(
-            outputs["boxes"][i, :n],
-            outputs["scores"][i, :n],
-            outputs["labels"][i, :n].astype(np.int64),
-            outputs["sigma"][i, :n],
-            outputs["entropy"][i, :n],
-        )
-        for i, n in enumerate(outputs["num_detections"])
-    ]
+    return [detections_of(outputs, i) for i in range(len(outputs["num_detections"]))]
 
 
 def broken_promises(outputs: Outputs, bundle: Bundle, *, made: bool = False) -> list[str]:
@@ -81,11 +73,12 @@ def broken_promises(outputs: Outputs, bundle: Bundle, *, made: bool = False) -> 
     problems = []
     if not all(np.isfinite(value).all() for value in outputs.values()):
         problems.append("numbers that are not finite")
-    if not made and not outputs["converged"].all():
-        problems.append(f"NMS not at its fixpoint in {int((outputs['converged'] == 0).sum())} images")
-    rows = np.arange(manifest.max_detections) >= outputs["num_detections"][:, None]  # [N, D] beyond the detections
-    for name in ("boxes", "scores", "labels", "sigma", "entropy"):
-        if outputs[name][rows].any():
+    early = int((~converged_images(outputs)).sum())
+    if early and not made:
+        problems.append(f"NMS not at its fixpoint in {early} images")
+    unused = unused_rows(outputs)  # [N, D]
+    for name in ROW_OUTPUTS:
+        if outputs[name][unused].any():
             problems.append(f"{name} beyond num_detections are not zero")
     for found in to_rows(outputs):
         x1, y1, x2, y2 = found.boxes.T

@@ -17,6 +17,7 @@ from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.files import sha256_file
+from ptedge.graph_contract import converged_images
 
 from ..graph import StaticGraph
 from ..made_images import Images, make_scenes, read_frames
@@ -270,6 +271,6 @@ def _answers(runner: Runner) -> Callable[[Images], list[Detections]]:
 def promises_kept(answers: dict[str, Outputs]) -> str:
     """In words, and how many detections each kind of image gave."""
     found = ", ".join(f"{name} {int(outputs['num_detections'].sum())}" for name, outputs in answers.items())
-    cut = {name: int((outputs["converged"] == 0).sum()) for name, outputs in answers.items()}
+    cut = {name: int((~converged_images(outputs)).sum()) for name, outputs in answers.items()}
     nms = ", ".join(f"NMS cut short in {count} of {name}" for name, count in cut.items() if count)
     return f"finite, ordered, inside, padding zero, {nms or 'NMS converged'}; detections: {found}"

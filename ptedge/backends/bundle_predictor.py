@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,8 @@ from ptedge.backends.choose import open_runner
 from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, BackendError
+from ptedge.graph_contract import IMAGES, OUTPUTS, converged_images, detections_of, input_signature
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
-
-OUTPUTS = ("boxes", "scores", "labels", "sigma", "num_detections", "entropy", "converged")
 
 
 class BundlePredictor:
@@ -59,7 +59,7 @@ class BundlePredictor:
         self.unconverged = 0
         self._sigma_scale = np.array(bundle.manifest.sigma_scale, np.float32)
         self.runner: Runner = open_runner(bundle, backend, threads, engine=engine, slots=slots)
-        expected = {"images": ((self.batch, 3, *self.input_size), np.dtype(np.uint8))}
+        expected = input_signature(self.batch, self.input_size)
         missing = [name for name in OUTPUTS if name not in self.runner.output_names]
         if self.runner.inputs != expected or missing:
             raise ArtifactError(
@@ -91,7 +91,7 @@ class BundlePredictor:
         found: list[Detections] = []
         for start in range(0, len(images), self.batch):
             array, boxes = self.preprocess(images[start : start + self.batch])
-            found += self.postprocess(self.runner.infer({"images": array}), boxes)
+            found += self.postprocess(self.runner.infer({IMAGES: array}), boxes)
         return found
 
     def preprocess(self, images: Sequence[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], list[Letterbox]]:
@@ -130,17 +130,11 @@ class BundlePredictor:
         """
         found = []
         for i, letterbox in enumerate(letterboxes):
-            n = int(outputs["num_detections"][i])
-            detections = Detections(
-                boxes=outputs["boxes"][i, :n].astype(np.float32),
-                scores=outputs["scores"][i, :n].astype(np.float32),
-                labels=outputs["labels"][i, :n].astype(np.int64),
-                sigma=outputs["sigma"][i, :n].astype(np.float32) * self._sigma_scale,
-                entropy=outputs["entropy"][i, :n].astype(np.float32),
-            )
+            detections = detections_of(outputs, i)
+            detections = dataclasses.replace(detections, sigma=detections.sigma * self._sigma_scale)
             self._check(detections)
-            self.unconverged += int(outputs["converged"][i]) == 0
             found.append(letterbox.undo(detections))
+        self.unconverged += int((~converged_images(outputs)[: len(letterboxes)]).sum())
         return found
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.graph import StaticGraph, StaticOutput
+from ptedge.graph_contract import output_signature
 
 CONFIG = ModelConfig(
     weights="none",
@@ -97,17 +98,12 @@ def test_static_graph__fewer_pairs_than_slots_are_padded() -> None:
     assert check_equal(model, noise(1)) > 0
 
 
-def test_static_graph__dtypes_are_those_of_the_contract() -> None:
-    got = answer(make_model(), noise(2))
-    assert {name: value.dtype for name, value in got._asdict().items()} == {
-        "boxes": torch.float32,
-        "scores": torch.float32,
-        "labels": torch.int32,
-        "sigma": torch.float32,
-        "num_detections": torch.int32,
-        "entropy": torch.float32,
-        "converged": torch.int32,
-    }
+def test_static_graph__names_shapes_and_types_are_those_of_the_contract() -> None:
+    model = make_model()
+    found = {name: value.numpy() for name, value in answer(model, noise(2))._asdict().items()}
+    expected = output_signature(2, model.config.max_detections)
+    assert list(found) == list(expected)
+    assert {name: (value.shape, value.dtype) for name, value in found.items()} == expected
 
 
 def test_static_graph__another_input_size_uses_the_same_weights() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_tensorrt import FakeDriver, install
+from fake_tensorrt import FakeDriver, graph_tensors, install
 from tiny_model import tiny_bundle
 
 from ptedge.artifacts.bundle import Bundle, open_bundle
@@ -51,17 +51,7 @@ def bundle(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> FakeDriver:
-    height, width = open_bundle(bundle).manifest.input_size
-    tensors = {
-        "images": ((1, 3, height, width), "UINT8", True),
-        "boxes": ((1, D, 4), "FLOAT", False),
-        "scores": ((1, D), "FLOAT", False),
-        "labels": ((1, D), "INT32", False),
-        "sigma": ((1, D, 4), "FLOAT", False),
-        "num_detections": ((1,), "INT32", False),
-        "entropy": ((1, D), "FLOAT", False),
-        "converged": ((1,), "INT32", False),
-    }
+    tensors = graph_tensors(1, open_bundle(bundle).manifest.input_size, D)
     driver = install(monkeypatch, FakeDriver(), tensors, _answer)
     monkeypatch.setattr(trt_slot, "CudaGraph", _no_graph)
     return driver

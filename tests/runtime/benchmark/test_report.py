@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from fake_tensorrt import FakeDriver, fake_tensorrt
+from fake_tensorrt import FakeDriver, fake_tensorrt, graph_tensors
 from tiny_model import ANSWER, HEIGHT, ROWS, WIDTH, tiny_bundle, tiny_onnx
 
 from ptedge.artifacts.bundle import open_bundle
@@ -44,14 +44,11 @@ def bundle(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> Path:
     """The bundle with an engine for a simulated device, which takes 0.5 ms for each part of a call."""
-    kinds = {"labels": "INT32", "num_detections": "INT32", "converged": "INT32"}
-    shapes = {"boxes": (1, ROWS, 4), "sigma": (1, ROWS, 4), "num_detections": (1,), "converged": (1,)}
-    names = ("boxes", "scores", "labels", "sigma", "num_detections", "entropy", "converged")
-    tensors = {name: (shapes.get(name, (1, ROWS)), kinds.get(name, "FLOAT"), False) for name in names}
+    tensors = graph_tensors(1, (HEIGHT, WIDTH), ROWS)
     driver = FakeDriver()
 
     def answer(images: Any) -> dict[str, Any]:
-        found = {name: np.zeros(shape) for name, (shape, _, _) in tensors.items()}
+        found = {name: np.zeros(shape) for name, (shape, _, is_input) in tensors.items() if not is_input}
         for name, rows in ANSWER.items():
             found[name][0, :2] = rows
         return found | {"num_detections": 2, "converged": 1}
@@ -60,8 +57,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> Path:
     package.driver = driver  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pycuda", package)
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
-    images = {"images": ((1, 3, HEIGHT, WIDTH), "UINT8", True)}
-    monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, images | tensors, answer))
+    monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt(driver, tensors, answer))
 
     def no_graph(stream: int, work: Any) -> None:
         raise BackendError("no graph here")
