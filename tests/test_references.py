@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -131,6 +133,8 @@ def test_names__in_docstrings_are_those_of_the_code(path: Path) -> None:
         first, _, rest = name.partition(".")
         if first == "ptedge":
             found = resolves(name)
+        elif first in sys.stdlib_module_names:
+            found = hasattr(importlib.import_module(first), rest)
         elif rest:
             node = here.get(first)
             found = node is not None and (not isinstance(node, ast.ClassDef) or rest in attributes_of(node))
