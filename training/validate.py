@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from ptedge.backends.checkpoint_predictor import CheckpointPredictor
-from ptedge.commands.eval import evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.locate import require_images
 from ptedge.machine.memory import peak_memory
+from ptedge.scores.evaluation import evaluate_model
 
 from . import distributed
 from .curves.quality import QUALITY_FILE, quality_pairs

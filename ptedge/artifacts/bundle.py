@@ -23,6 +23,7 @@ from ptedge.artifacts.engine_file import EngineRecord, records_from_json, record
 from ptedge.artifacts.lineage import Lineage
 from ptedge.artifacts.onnx_metadata import add_metadata, read_metadata
 from ptedge.config import from_dict, require, require_one_of, to_dict
+from ptedge.detector.config import check_input_size
 from ptedge.errors import ArtifactError, ConfigError, OutputError
 from ptedge.files import atomic_write, sha256_file, write_error, write_json
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
@@ -50,7 +51,7 @@ class Manifest:
         precision: of the graph's weights.
         conversion: what is in that precision, and what is not.
         sigma_scale: calibration factors for sigma of x1, y1, x2, y2, applied after the graph.
-        score_rule: how the graph computes scores.
+        score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
         max_detections: rows D of every output.
         score_threshold: detections below it are not in the output.
         lineage: where the weights came from.
@@ -73,7 +74,7 @@ class Manifest:
     precision: str = "fp32"
     conversion: Conversion = field(default_factory=Conversion)
     sigma_scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-    score_rule: str = "probability"
+    score_rule: str = "class"
     max_detections: int = 100
     score_threshold: float = 0.05
     lineage: Lineage = field(default_factory=Lineage)
@@ -86,10 +87,7 @@ class Manifest:
     def __post_init__(self) -> None:
         if not self.class_names or len(set(self.class_names)) != len(self.class_names):
             raise ValueError(f"class_names is {list(self.class_names)}; it must hold distinct names, at least one")
-        for name, size in zip(("height", "width"), self.input_size, strict=True):
-            require(f"input {name}", size, 16)
-            if size % 16:
-                raise ValueError(f"input {name} is {size}; it must be a multiple of 16")
+        check_input_size(self.input_size)
         require("batch", self.batch, 1)
         require("max_detections", self.max_detections, 1)
         require("score_threshold", self.score_threshold, 0, 1)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ptedge.artifacts.engine_file import Platform
 from ptedge.errors import BackendError, missing_extra
+from ptedge.machine.driver import load_driver
 
 CAPTURE_THREAD_LOCAL = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may use CUDA meanwhile
 
@@ -111,7 +112,7 @@ class CudaGraph:
             BackendError: the driver refused to record or to instantiate.
         """
         try:
-            self._driver = ctypes.CDLL("libcuda.so.1")
+            self._driver = load_driver()
         except OSError as error:
             raise BackendError(f"the CUDA driver cannot be loaded: {error}") from None
         self._stream = ctypes.c_void_p(stream)

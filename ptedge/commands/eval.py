@@ -5,81 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ptedge.backends.predictor import Predictor
-from ptedge.data.dataset import Dataset, Sample
-from ptedge.detections import Detections
-from ptedge.errors import ClassMismatchError, InputError
-from ptedge.scores.average_precision import DetectionMetrics, evaluate_detections, match_detections
-from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SigmaQuality, sigma_quality
-
-MATCH_IOU = 0.5  # a detection that overlaps its box this much is a true positive, whose sigma is judged
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class EvaluationResult:
-    """What a model did on a data set.
-
-    Attributes:
-        metrics: average precision.
-        sigma: quality of sigma over the true positives.
-        detections: of every image, in the order of the data set's samples.
-    """
-
-    metrics: DetectionMetrics
-    sigma: SigmaQuality
-    detections: tuple[Detections, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, as ``ptedge eval --json`` prints them; without the detections."""
-        return {**self.metrics.to_json(), "sigma": self.sigma.to_json()}
-
-
-def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | None = None) -> EvaluationResult:
-    """Run a model over labelled images and score it.
-
-    Args:
-        predictor: the model.
-        dataset: images and labels, with the model's class names.
-        progress: called after each image with (images done, images in all).
-
-    Returns:
-        Average precision, quality of sigma, and the detections.
-
-    Raises:
-        InputError: no images, one that is missing or corrupt, or one whose size is not the labelled one.
-        ClassMismatchError: the data set has other classes.
-    """
-    from ptedge.data.locate import require_images
-    from ptedge.frames.images import read_image
-
-    if tuple(dataset.class_names) != tuple(predictor.class_names):
-        advice = "Evaluate on data with the model's classes, or map them in a TOML description (class_map)."
-        raise ClassMismatchError(str(dataset.root), dataset.class_names, "the model", predictor.class_names, advice)
-    if not dataset.samples:
-        raise InputError(f"{dataset.root} has no images to evaluate on")
-    require_images(dataset)
-    found = []
-    for done, sample in enumerate(dataset.samples, start=1):
-        image = read_image(sample.path)
-        _check_size(sample, image.shape[1], image.shape[0])
-        found.append(predictor.detect(image))
-        if progress is not None:
-            progress(done, len(dataset))
-    matches = match_detections(found, dataset.samples, len(dataset.class_names), MATCH_IOU)
-    return EvaluationResult(
-        metrics=evaluate_detections(found, dataset.samples, dataset.class_names),
-        sigma=sigma_quality(matches),
-        detections=tuple(found),
-    )
+from ptedge.backends.predictor import open_predictor
+from ptedge.backends.runner import BACKENDS
+from ptedge.commands.evaluation_files import write_evaluation
+from ptedge.data import open_dataset
+from ptedge.files import make_output_folder
+from ptedge.scores.evaluation import MATCH_IOU, evaluate_model
+from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
 
 
 @click.command()
@@ -93,7 +31,7 @@ def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | 
 )
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "tensorrt", "cuda", "cpu"]),
+    type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
     help="What runs a bundle or ONNX file.",
@@ -120,10 +58,6 @@ def evaluate(
     Example:
       ptedge eval runs/adapted/model.pt data/target/val.json --out runs/adapted/eval
     """
-    from ptedge.backends.predictor import open_predictor
-    from ptedge.data import open_dataset
-    from ptedge.files import make_output_folder
-
     if out is not None:
         make_output_folder(out)
     predictor = open_predictor(model, backend=backend, threads=threads)
@@ -144,8 +78,6 @@ def evaluate(
         "dropped": dataset.dropped,
     }
     if out is not None:
-        from ptedge.commands.evaluation_files import write_evaluation
-
         write_evaluation(out, document, result.detections, dataset, pictures)
         click.echo(f"wrote {out}", err=True)
     click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else format_table(document))
@@ -194,14 +126,6 @@ def _sigma_lines(sigma: dict[str, Any]) -> Sequence[str]:
 
 def _number(value: float | None) -> str:
     return f"{'-':>6}" if value is None else f"{value:>6.3f}"
-
-
-def _check_size(sample: Sample, width: int, height: int) -> None:
-    if sample.width and (sample.width, sample.height) != (width, height):
-        raise InputError(
-            f"{sample.path} is {width} x {height}, but its labels are for {sample.width} x {sample.height}. "
-            "Give the images the labels were made for"
-        )
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -56,10 +56,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         require_one_of("backbone", self.backbone, BACKBONES)
         require_one_of("score_rule", self.score_rule, SCORE_RULES)
-        for name, value in zip(("input height", "input width"), self.input_size, strict=True):
-            if value < STRIDE or value % STRIDE:
-                near = max(STRIDE, round(value / STRIDE) * STRIDE)
-                raise ValueError(f"{name} is {value}; it must be a multiple of {STRIDE}, for example {near}")
+        check_input_size(self.input_size)
         require("frozen_stages", self.frozen_stages, 0, 5)
         require("variance_floor", self.variance_floor, 0, 0.5, open_low=True)
         for size in self.anchor_sizes:
@@ -81,3 +78,27 @@ class ModelConfig:
     def num_anchors(self) -> int:
         """Anchor shapes a cell, A."""
         return len(self.anchor_sizes) * len(self.anchor_ratios)
+
+
+def nearest_input_size(size: tuple[int, int]) -> tuple[int, int]:
+    """The (height, width) nearest to a size that the stride divides; a size that is allowed is its own nearest.
+
+    Args:
+        size: (height, width) in pixels.
+    """
+    height, width = (max(STRIDE, round(side / STRIDE) * STRIDE) for side in size)
+    return height, width
+
+
+def check_input_size(size: tuple[int, int]) -> None:
+    """Refuse a size of the network's input that the stride does not divide.
+
+    Args:
+        size: (height, width) in pixels.
+
+    Raises:
+        ValueError: with the side, its value and the nearest that is allowed.
+    """
+    for name, value, near in zip(("height", "width"), size, nearest_input_size(size), strict=True):
+        if value != near:
+            raise ValueError(f"input {name} is {value}; it must be a multiple of {STRIDE}, for example {near}")

@@ -42,7 +42,7 @@ class Driver:
 def ask_driver() -> Driver:
     """Ask the driver; without one, an empty answer."""
     try:
-        library = ctypes.CDLL("libcuda.so.1")
+        library = load_driver()
         number = ctypes.c_int(0)
         library.cuDriverGetVersion(ctypes.byref(number))
         cuda = (number.value // 1000, number.value % 1000 // 10)
@@ -56,15 +56,17 @@ def ask_driver() -> Driver:
 
 
 def cuda_device_count() -> int:
-    """GPUs that the CUDA driver reports; 0 without a driver. Asks the driver alone, so it prints nothing."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-        count = ctypes.c_int(0)
-        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-            return 0
-        return count.value
-    except (OSError, AttributeError):
-        return 0
+    """GPUs that the CUDA driver reports; 0 without a driver."""
+    return len(ask_driver().gpus)
+
+
+def load_driver() -> ctypes.CDLL:
+    """The CUDA driver's library.
+
+    Raises:
+        OSError: there is none.
+    """
+    return ctypes.CDLL("libcuda.so.1")
 
 
 def _gpu(library: ctypes.CDLL, index: int) -> Gpu:

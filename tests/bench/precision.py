@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import Predictor
-from ptedge.commands.eval import EvaluationResult, evaluate_model
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.detections import Detections
 from ptedge.export.to_onnx import export_checkpoint
 from ptedge.export.verify.compare import match
+from ptedge.scores.evaluation import EvaluationResult, evaluate_model
 
 Image = NDArray[np.uint8]
 

@@ -15,6 +15,7 @@ from tiny_model import tiny_bundle, tiny_manifest, tiny_onnx
 
 from ptedge.artifacts.bundle import SCHEMA, Lineage, Manifest, is_bundle, open_bundle, write_bundle
 from ptedge.artifacts.onnx_metadata import add_metadata, read_metadata
+from ptedge.detector.config import SCORE_RULES
 from ptedge.errors import ArtifactError, OutputError
 
 
@@ -201,3 +202,7 @@ def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: 
     path.write_text(json.dumps(values))
     with pytest.raises(ArtifactError, match=r"manifest\.json says class_names = .*but model\.onnx was exported with"):
         open_bundle(bundle.path)
+
+
+def test_manifest__default_score_rule_is_one_that_detectors_have() -> None:
+    assert tiny_manifest().score_rule in SCORE_RULES

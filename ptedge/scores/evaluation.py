@@ -1,0 +1,93 @@
+"""Run a model over labelled images and score it: average precision, and whether its sigma is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ptedge.backends.predictor import Predictor
+from ptedge.data.dataset import Dataset, Sample
+from ptedge.data.locate import require_images
+from ptedge.detections import Detections
+from ptedge.errors import ClassMismatchError, InputError
+from ptedge.frames.images import read_image
+from ptedge.scores.average_precision import DetectionMetrics, evaluate_detections, match_detections
+from ptedge.scores.sigma_quality import SigmaQuality, sigma_quality
+
+MATCH_IOU = 0.5  # a detection that overlaps its box this much is a true positive, whose sigma is judged
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What a model did on a data set.
+
+    Attributes:
+        metrics: average precision.
+        sigma: quality of sigma over the true positives.
+        detections: of every image, in the order of the data set's samples.
+    """
+
+    metrics: DetectionMetrics
+    sigma: SigmaQuality
+    detections: tuple[Detections, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as ``ptedge eval --json`` prints them; without the detections."""
+        return {**self.metrics.to_json(), "sigma": self.sigma.to_json()}
+
+
+def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | None = None) -> EvaluationResult:
+    """Run a model over labelled images and score it.
+
+    Args:
+        predictor: the model.
+        dataset: images and labels, with the model's class names.
+        progress: called after each image with (images done, images in all).
+
+    Returns:
+        Average precision, quality of sigma, and the detections.
+
+    Raises:
+        InputError: no images, one that is missing or corrupt, or one whose size is not the labelled one.
+        ClassMismatchError: the data set has other classes.
+    """
+    if tuple(dataset.class_names) != tuple(predictor.class_names):
+        advice = "Evaluate on data with the model's classes, or map them in a TOML description (class_map)."
+        raise ClassMismatchError(str(dataset.root), dataset.class_names, "the model", predictor.class_names, advice)
+    if not dataset.samples:
+        raise InputError(f"{dataset.root} has no images to evaluate on")
+    require_images(dataset)
+    found = []
+    for done, sample in enumerate(dataset.samples, start=1):
+        image = read_image(sample.path)
+        _check_size(sample, image.shape[1], image.shape[0])
+        found.append(predictor.detect(image))
+        if progress is not None:
+            progress(done, len(dataset))
+    return score_detections(found, dataset)
+
+
+def score_detections(detections: Sequence[Detections], dataset: Dataset) -> EvaluationResult:
+    """Score what a model found.
+
+    Args:
+        detections: one an image, in its pixels, in the order of the data set's samples.
+        dataset: the labels.
+    """
+    matches = match_detections(detections, dataset.samples, len(dataset.class_names), MATCH_IOU)
+    return EvaluationResult(
+        metrics=evaluate_detections(detections, dataset.samples, dataset.class_names),
+        sigma=sigma_quality(matches),
+        detections=tuple(detections),
+    )
+
+
+def _check_size(sample: Sample, width: int, height: int) -> None:
+    if sample.width and (sample.width, sample.height) != (width, height):
+        raise InputError(
+            f"{sample.path} is {width} x {height}, but its labels are for {sample.width} x {sample.height}. "
+            "Give the images the labels were made for"
+        )
