@@ -156,6 +156,8 @@ class StaticGraph(nn.Module):
         return logits, deltas, logit_to_variance(variance_logits, head.variance_floor)
 
     def _clip(self, boxes: Tensor) -> Tensor:
+        # torchvision's clip_boxes_to_image, which the detector uses, takes x and y apart and stacks them again: traced,
+        # that is slices and a concatenation around every clip, where this is a maximum and a minimum
         height, width = self.input_size
         return torch.minimum(boxes.clamp(min=0.0), boxes.new_tensor([width, height, width, height]))
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ptedge.artifacts.checkpoint import Checkpoint, Lineage, load_checkpoint
 from ptedge.data.dataset import Dataset
+from ptedge.detector.backbone import untracked_statistics
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.files import sha256_file
 from ptedge.frames.source import FrameIndex, index_frames
@@ -24,15 +25,15 @@ from .batches.steps import Batch, Share, StepBatches, Stream, image_generators
 from .batches.views import SourceViews, TargetViews, collate_source, collate_target
 from .config import AdaptConfig, check_mode
 from .loop import LoopResult, prepare_torch, run_loop
-from .losses.align import DomainClassifiers, watch
+from .losses.align import DomainClassifiers
 from .losses.equations import Normaliser, own_count
 from .losses.pseudo import make_pseudo_boxes
-from .losses.source import source_losses
-from .losses.target import target_losses
+from .losses.source import sample_source, source_losses
+from .losses.target import sample_target, target_losses
 from .optim import add_parameters, build_optimizer, describe_step, scaled
 from .pretrain import SOURCE_STREAM, describe, image_tensor, open_trainable, to_device
 from .run_folder import RunFolder, state_of
-from .teacher import adapt_batch_norm, keep_statistics, make_teacher, update_teacher
+from .teacher import adapt_batch_norm, make_teacher, update_teacher
 from .validate import check_val, report
 from .watch.monitor import pseudo_numbers
 from .watch.monitor_set import MonitorSet
@@ -60,6 +61,7 @@ class MutualLearning:
         self.teacher = make_teacher(model)
         # whose pseudo boxes count; a copy that stays as it is makes fixed pseudo labels
         self.labeller = self.teacher if config.teacher.labels == "teacher" else make_teacher(model)
+        self.early_stage = config.align.local_stage if config.align.method != "none" else None
         self.domains = DomainClassifiers(model, config.align).to(device) if config.align.method != "none" else None
         model.backbone.frozen_statistics = config.batch_norm == "frozen"
         self.student = model.train()
@@ -94,13 +96,24 @@ class MutualLearning:
             images, targets = to_device(source[0], self.device)
             draws = image_generators(self.config.seed, SOURCE_SAMPLE, step, source[0])
             # statistics stay: the teacher, who follows, works on target frames only
-            with keep_statistics(self.student), watch(self.student, self.config.align) as seen:
-                losses.update(source_losses(self.student, images, targets, self.config.sampling, draws, normalise))
+            with untracked_statistics(self.student.backbone, count_batches=True):
+                outputs = self.student(images, self.early_stage)
+            samples = sample_source(outputs, targets, self.config.sampling, draws)
+            roi = self.student.roi(outputs.features, samples.proposals)
+            probabilistic = self.student.config.probabilistic
+            losses.update(source_losses(outputs.rpn, roi, samples, targets, probabilistic, normalise))
             if self.domains is not None:
-                losses.update(self.domains.source_losses(seen, targets, normalise))
+                losses.update(self.domains.source_losses(outputs, roi, targets, normalise))
                 strong = image_tensor(target.images, self.device)
-                roi_count = self.config.sampling.roi_count
-                losses.update(self.domains.target_losses(self.student, strong, roi_count, normalise))
+                early, features = self.student.feature_maps(strong, self.early_stage)
+                if self.domains.sees_instances:
+                    found = self.student.proposals(self.student.rpn(features), training=True)
+                    found = [boxes[: self.config.sampling.roi_count] for boxes in found]
+                    roi = self.student.roi(features, found)
+                losses.update(self.domains.target_losses(early, features))
+                if self.domains.sees_instances:
+                    counts = [len(boxes) for boxes in found]
+                    losses.update(self.domains.target_instance_losses(features, roi, counts, normalise))
         if self.config.lambda_target == 0:
             return losses, {}
         assert target.weak is not None and target.views is not None
@@ -112,15 +125,11 @@ class MutualLearning:
         size = self.student.config.input_size
         views = target.views.to(self.device)
         moved = [boxes.moved(view).clipped(size) for boxes, view in zip(pseudo, views, strict=True)]
-        terms = target_losses(
-            self.student,
-            image_tensor(target.images, self.device),
-            moved,
-            self.config.target,
-            self.config.sampling,
-            image_generators(self.config.seed, TARGET_SAMPLE, step, target),
-            normalise,
-        )
+        draws = image_generators(self.config.seed, TARGET_SAMPLE, step, target)
+        outputs = self.student(image_tensor(target.images, self.device))
+        samples = sample_target(outputs, moved, self.config.target, self.config.sampling, draws)
+        roi = self.student.roi(outputs.features, samples.proposals)
+        terms = target_losses(outputs.rpn, roi, samples, moved, self.config.target, probabilistic, normalise)
         losses.update({name: self.config.lambda_target * term for name, term in terms.items()})
         return losses, pseudo_numbers(detections, pseudo)
 

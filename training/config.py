@@ -11,8 +11,8 @@ from ptedge.errors import ConfigError
 
 from .batches.augment import AugmentConfig
 from .losses.align import AlignConfig
+from .losses.assign import Sampling
 from .losses.pseudo import PseudoRule
-from .losses.source import Sampling
 from .losses.target import TargetRule
 from .watch.choose import ChoiceConfig
 from .watch.guard import GuardConfig

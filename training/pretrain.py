@@ -25,7 +25,7 @@ from .batches.views import SourceViews, collate_source
 from .config import TrainConfig
 from .loop import LoopResult, prepare_torch, run_loop
 from .losses.equations import Normaliser
-from .losses.source import Targets, source_losses
+from .losses.source import ImageLabels, sample_source, source_losses
 from .optim import build_optimizer, describe_step, scaled
 from .run_folder import RunFolder, state_of
 from .validate import check_val, report
@@ -94,7 +94,10 @@ def pretrain(
     def losses_of(step: int, batches: list[Batch], normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, float]]:
         images, targets = to_device(batches[0], device)
         draws = image_generators(config.seed, SAMPLE_STREAM, step, batches[0])
-        return source_losses(model, images, targets, config.sampling, draws, normalise), {}
+        outputs = model(images)
+        samples = sample_source(outputs, targets, config.sampling, draws)
+        roi = model.roi(outputs.features, samples.proposals)
+        return source_losses(outputs.rpn, roi, samples, targets, config.model.probabilistic, normalise), {}
 
     def make_checkpoint(step: int) -> Checkpoint:
         lineage = Lineage(kind="source", role="student", step=step, data=(str(source),))
@@ -158,10 +161,10 @@ def _left_out(dataset: Dataset) -> str:
     return f"; left out: {told}" if told else ""
 
 
-def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, list[Targets]]:
+def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, list[ImageLabels]]:
     """Images (float, channels last) and labels of a batch on the model's device."""
     targets = [
-        Targets(*(x.to(device, non_blocking=True) for x in (t.boxes, t.labels, t.ignore))) for t in batch.targets
+        ImageLabels(*(x.to(device, non_blocking=True) for x in (t.boxes, t.labels, t.ignore))) for t in batch.targets
     ]
     return image_tensor(batch.images, device), targets
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -37,20 +36,6 @@ def update_teacher(teacher: ProbabilisticFasterRCNN, student: ProbabilisticFaste
     for old, new in pairs:
         if not old.is_floating_point():
             old.copy_(new)
-
-
-@contextlib.contextmanager
-def keep_statistics(model: ProbabilisticFasterRCNN) -> Iterator[None]:
-    """Inside, BatchNorm layers normalise as before, but their running statistics stay as they are."""
-    layers = batch_norms(model.backbone)
-    momenta = [layer.momentum for layer in layers]
-    for layer in layers:
-        layer.momentum = 0.0
-    try:
-        yield
-    finally:
-        for layer, momentum in zip(layers, momenta, strict=True):
-            layer.momentum = momentum
 
 
 @torch.no_grad()

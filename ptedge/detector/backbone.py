@@ -37,20 +37,47 @@ class Backbone(nn.Module):
         self.channels = channels
         self.frozen_statistics = True
         self.checkpointing = False
-        self._stages = stages  # a plain list: the parameters belong to body
+        self.stages = stages  # a plain list: the parameters belong to body
         for stage in stages[:frozen]:
             stage.requires_grad_(False)
 
     def forward(self, images: Tensor) -> Tensor:
         """Feature map [B, channels, H/16, W/16] of normalised images [B, 3, H, W]."""
-        x = images
-        for stage in self._stages:
+        return self.early_and_last(images, len(self.stages))[1]
+
+    def early_and_last(self, images: Tensor, early_stage: int) -> tuple[Tensor, Tensor]:
+        """Two feature maps of one pass.
+
+        Only these two outlive the pass: the maps of frozen stages are large, and no gradient needs them.
+
+        Args:
+            images: [B, 3, H, W] normalised.
+            early_stage: how many stages lie before the early map, from 1 on.
+
+        Returns:
+            The map after ``early_stage`` stages [B, c, h, w], and the last one [B, channels, H/16, W/16].
+        """
+        early = x = images
+        for number, stage in enumerate(self.stages, 1):
             if self.checkpointing and torch.is_grad_enabled() and any(p.requires_grad for p in stage.parameters()):
                 # no layer here draws random numbers, so there is no state of a generator to keep
                 x = checkpoint(stage, x, use_reentrant=False, preserve_rng_state=False, context_fn=self._contexts)
             else:
                 x = stage(x)
-        return x
+            if number == early_stage:
+                early = x
+        return early, x
+
+    @torch.no_grad()
+    def channels_after(self, stage: int) -> int:
+        """Channels after the first ``stage`` stages; a picture of 32 pixels finds out and touches no statistics."""
+        training = self.training
+        x = torch.zeros(1, 3, 32, 32, device=next(self.parameters()).device)
+        self.eval()
+        for part in self.stages[:stage]:
+            x = part(x)
+        self.train(training)
+        return int(x.shape[1])
 
     def _contexts(self) -> tuple[contextlib.AbstractContextManager[None], contextlib.AbstractContextManager[None]]:
         """Around a stage's pass, and around its repetition, which must not count as another batch."""
@@ -66,13 +93,18 @@ class Backbone(nn.Module):
 
 
 @contextlib.contextmanager
-def untracked_statistics(module: nn.Module) -> Iterator[None]:
-    """Inside, BatchNorm layers normalise as before, but their running statistics and counters stay as they are."""
+def untracked_statistics(module: nn.Module, *, count_batches: bool = False) -> Iterator[None]:
+    """Inside, BatchNorm layers normalise as before, but their running statistics stay as they are.
+
+    Args:
+        module: whose layers.
+        count_batches: let the layers' counters of batches go on: what is learnt from counts, whatever its statistics.
+    """
     layers = batch_norms(module)
     before = [(layer.momentum, layer.num_batches_tracked) for layer in layers]
     for layer in layers:
         # not track_running_stats = False: the pass would keep fewer tensors, and a repetition must keep the same
-        layer.momentum, layer.num_batches_tracked = 0.0, None
+        layer.momentum, layer.num_batches_tracked = 0.0, layer.num_batches_tracked if count_batches else None
     try:
         yield
     finally:

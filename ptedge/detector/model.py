@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
@@ -12,6 +14,23 @@ from .backbone import build_backbone
 from .config import ModelConfig
 from .roi_heads import RawDetections, ROIHead, ROIOutput, postprocess
 from .rpn import RPNHead, RPNOutput, propose
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What the first stage says of a batch, and the feature maps that the second stage and alignment work on.
+
+    Attributes:
+        early: [B, c, h, w] feature map after the backbone's first stages, as many as were asked for.
+        features: [B, C, H/16, W/16] the last one.
+        rpn: objectness and Gaussian deltas of every anchor.
+        proposals: one [R_i, 4] xyxy tensor an image, input pixels, best objectness first; without gradient.
+    """
+
+    early: Tensor
+    features: Tensor
+    rpn: RPNOutput
+    proposals: list[Tensor]
 
 
 class ProbabilisticFasterRCNN(nn.Module):
@@ -47,6 +66,22 @@ class ProbabilisticFasterRCNN(nn.Module):
             images: [B, 3, H, W] RGB, uint8 or float, 0..255.
         """
         return (images.to(self.pixel_mean.dtype) - self.pixel_mean) / self.pixel_std
+
+    def forward(self, images: Tensor, early_stage: int | None = None) -> Outputs:
+        """The first stage; :meth:`roi` is the second, on these proposals or on a sample of them.
+
+        Args:
+            images: [B, 3, H, W] RGB 0..255, letterboxed to the config's input size.
+            early_stage: how many stages of the backbone lie before ``early``; all of them when not given.
+        """
+        early, features = self.feature_maps(images, early_stage)
+        rpn = self.rpn(features)
+        return Outputs(early, features, rpn, self.proposals(rpn, training=self.training))
+
+    def feature_maps(self, images: Tensor, early_stage: int | None = None) -> tuple[Tensor, Tensor]:
+        """An early feature map and the last one, see :class:`Outputs`."""
+        stage = early_stage if early_stage is not None else len(self.backbone.stages)
+        return self.backbone.early_and_last(self.normalise(images), stage)
 
     def features(self, images: Tensor) -> Tensor:
         """Feature map [B, C, H/16, W/16] of images [B, 3, H, W] RGB 0..255."""
@@ -93,10 +128,9 @@ class ProbabilisticFasterRCNN(nn.Module):
         """
         proposals = propose(self.rpn(features), config.input_size, config.rpn_test_top_n, config.rpn_nms)
         output = self.roi(features, proposals)
-        counts = [len(p) for p in proposals]
         return [
             postprocess(
-                ROIOutput(logits, deltas, variances),
+                rows,
                 boxes,
                 config.input_size,
                 score_rule=config.score_rule,
@@ -105,11 +139,5 @@ class ProbabilisticFasterRCNN(nn.Module):
                 candidates=config.candidates,
                 max_detections=config.max_detections,
             )
-            for logits, deltas, variances, boxes in zip(
-                torch.split(output.logits, counts),
-                torch.split(output.deltas, counts),
-                torch.split(output.variances, counts),
-                proposals,
-                strict=True,
-            )
+            for rows, boxes in zip(output.split([len(p) for p in proposals]), proposals, strict=True)
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torchvision.ops import batched_nms, roi_align
+from torchvision.ops import batched_nms, clip_boxes_to_image, roi_align
 
 from .config import STRIDE
 from .gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, full_precision, logit_to_variance
@@ -25,11 +25,18 @@ class ROIOutput:
         logits: [R, K+1] class logits, background last.
         deltas: [R, K, 4] delta means for each class, weights 10, 10, 5, 5.
         variances: [R, K, 4] in delta space; zeros from the vanilla head.
+        hidden: [R, n] second fully connected layer before its ReLU: what alignment of instances sees.
     """
 
     logits: Tensor
     deltas: Tensor
     variances: Tensor
+    hidden: Tensor
+
+    def split(self, counts: list[int]) -> list[ROIOutput]:
+        """The same for each image, ``counts`` proposals each."""
+        fields = (self.logits, self.deltas, self.variances, self.hidden)
+        return [ROIOutput(*rows) for rows in zip(*(torch.split(x, counts) for x in fields), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -95,16 +102,14 @@ class ROIHead(nn.Module):
             proposals: one [R_i, 4] xyxy tensor an image, input pixels.
         """
         pooled = roi_align(features, proposals, POOL, 1.0 / STRIDE, SAMPLING, aligned=True)  # [R, C, 7, 7]
-        return self.predict(F.relu(self.fc2(F.relu(self.fc1(pooled.flatten(1))))))
-
-    def predict(self, hidden: Tensor) -> ROIOutput:
-        """The three predictors on the last hidden layer, [R, hidden]."""
-        logits = full_precision(self.logits(hidden))
-        deltas = full_precision(self.deltas(hidden)).reshape(-1, self.num_classes, 4)
+        hidden = self.fc2(F.relu(self.fc1(pooled.flatten(1))))  # [R, hidden]
+        active = F.relu(hidden)
+        logits = full_precision(self.logits(active))
+        deltas = full_precision(self.deltas(active)).reshape(-1, self.num_classes, 4)
         if self.variances is None:
-            return ROIOutput(logits, deltas, torch.zeros_like(deltas))
-        logit = full_precision(self.variances(hidden)).reshape(-1, self.num_classes, 4)
-        return ROIOutput(logits, deltas, logit_to_variance(logit, self.variance_floor))
+            return ROIOutput(logits, deltas, torch.zeros_like(deltas), hidden)
+        logit = full_precision(self.variances(active)).reshape(-1, self.num_classes, 4)
+        return ROIOutput(logits, deltas, logit_to_variance(logit, self.variance_floor), hidden)
 
 
 def class_scores(logits: Tensor, variances: Tensor, rule: str) -> Tensor:
@@ -158,8 +163,7 @@ def postprocess(
     flat = flat[flat > score_threshold]
     row, labels = pair // num_classes, pair % num_classes
     decoded = decode(output.deltas[row, labels], proposals[row], ROI_WEIGHTS)
-    height, width = input_size
-    boxes = torch.minimum(decoded.clamp(min=0.0), decoded.new_tensor([width, height, width, height]))
+    boxes = clip_boxes_to_image(decoded, input_size)
     inside = has_area(boxes)
     boxes, decoded, flat, row, labels = boxes[inside], decoded[inside], flat[inside], row[inside], labels[inside]
     keep = batched_nms(boxes, flat, labels, nms_threshold)[:max_detections]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torchvision.ops import nms
+from torchvision.ops import clip_boxes_to_image, nms
 
 from .gaussian import RPN_WEIGHTS, decode, full_precision, logit_to_variance
 
@@ -96,14 +96,12 @@ def propose(
     Returns:
         One [R, 4] xyxy tensor an image, in input pixels, best objectness first; R <= top_n[1]. Without gradient.
     """
-    height, width = input_size
-    limit = output.deltas.new_tensor([width, height, width, height])
     before, after = top_n
     proposals = []
     for logits, deltas in zip(output.logits, output.deltas, strict=True):
         scores, index = logits.topk(min(before, len(logits)))
         boxes = decode(deltas[index], output.anchors[index], RPN_WEIGHTS)
-        boxes = torch.minimum(boxes.clamp(min=0.0), limit)
+        boxes = clip_boxes_to_image(boxes, input_size)
         inside = has_area(boxes)  # an anchor beyond the border is clipped to a line, and would take a slot
         boxes, scores = boxes[inside], scores[inside]
         proposals.append(boxes[nms(boxes, scores, nms_threshold)[:after]])

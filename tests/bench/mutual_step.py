@@ -24,7 +24,7 @@ from ptedge.training.adapt import MutualLearning
 from ptedge.training.batches.views import Batch
 from ptedge.training.config import AdaptConfig
 from ptedge.training.loop import prepare_torch
-from ptedge.training.losses.source import Targets
+from ptedge.training.losses.source import ImageLabels
 from ptedge.training.optim import build_optimizer, optimise
 from ptedge.training.pretrain import image_tensor
 
@@ -33,7 +33,7 @@ def make_batches(size: tuple[int, int], batch: int) -> list[Batch]:
     """A target and a source batch of noise with two boxes an image."""
     images = torch.randint(0, 256, (batch, 3, *size), dtype=torch.uint8)
     boxes = torch.tensor([[20.0, 30.0, 90.0, 80.0], [150.0, 100.0, 230.0, 150.0]])
-    targets = [Targets(boxes, torch.zeros(2, dtype=torch.int64), torch.zeros(0, 4)) for _ in range(batch)]
+    targets = [ImageLabels(boxes, torch.zeros(2, dtype=torch.int64), torch.zeros(0, 4)) for _ in range(batch)]
     views = torch.tensor([[1.0, 0.0, 0.0]]).repeat(batch, 1)
     return [Batch(images, weak=images.clone(), views=views), Batch(images.clone(), targets)]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ptedge.detector.backbone import batch_norms
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.training.teacher import adapt_batch_norm, keep_statistics, make_teacher, update_teacher
+from ptedge.training.teacher import adapt_batch_norm, make_teacher, update_teacher
 
 
 def _fill(model: ProbabilisticFasterRCNN, value: float) -> None:
@@ -125,21 +125,6 @@ def test_adapt_batch_norm__second_domain_replaces_the_first() -> None:
     fresh = ProbabilisticFasterRCNN(tiny_config(), 2)
     adapt_batch_norm(fresh, [_pictures(2, 2) * 0.2])
     torch.testing.assert_close(fresh.state_dict()["backbone.body.features.1.running_mean"], after_both)
-
-
-def test_keep_statistics__normalises_by_batch_and_remembers_nothing(model: ProbabilisticFasterRCNN) -> None:
-    model.backbone.frozen_statistics = False
-    model.train()
-    layer = batch_norms(model.backbone)[0]
-    before, momentum = layer.running_mean.clone(), layer.momentum
-    with keep_statistics(model):
-        out = layer(torch.randn(4, layer.num_features, 8, 8, generator=torch.Generator().manual_seed(0)) + 5.0)
-    assert torch.equal(layer.running_mean, before) and layer.momentum == momentum
-    # with the layer's weight 1 and bias 0, an output normalised by its own batch has mean 0
-    shift = layer.bias.reshape(1, -1, 1, 1)
-    torch.testing.assert_close((out - shift).mean(dim=(0, 2, 3)), torch.zeros(layer.num_features), atol=1e-5, rtol=0)
-    model.features(_pictures(2))
-    assert not torch.equal(layer.running_mean, before)
 
 
 def test_adapt_batch_norm__gives_back_the_mode_it_found(model: ProbabilisticFasterRCNN) -> None:

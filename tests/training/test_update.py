@@ -17,8 +17,9 @@ from ptedge.errors import TrainingError
 from ptedge.training.batches.loader import AUTO, MOST_WORKERS, worker_count
 from ptedge.training.batches.steps import Batch, Share, image_generators
 from ptedge.training.config import OptimConfig
+from ptedge.training.losses.assign import Sampling
 from ptedge.training.losses.equations import Normaliser
-from ptedge.training.losses.source import Sampling, Targets, source_losses
+from ptedge.training.losses.source import ImageLabels, sample_source, source_losses
 from ptedge.training.optim import build_optimizer, describe_step, scaled, step_images
 from ptedge.training.update import StepFunction, Updater
 
@@ -30,7 +31,7 @@ def make_batch(seed: int = 0) -> Batch:
         0, 256, (2, 3, HEIGHT, WIDTH), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed)
     )
     boxes = torch.tensor([[10.0, 8.0, 40.0, 40.0]])
-    targets = [Targets(boxes + 4 * i, torch.tensor([i]), torch.zeros(0, 4)) for i in range(2)]
+    targets = [ImageLabels(boxes + 4 * i, torch.tensor([i]), torch.zeros(0, 4)) for i in range(2)]
     return Batch(images, targets)
 
 
@@ -42,7 +43,10 @@ def supervised(model: ProbabilisticFasterRCNN, seen: list[Tensor] | None = None)
             seen.extend([model.features(images), rpn.logits, rpn.deltas, rpn.variances])
             out = model.roi(model.features(images), model.proposals(rpn, training=True))
             seen.extend([out.logits, out.deltas, out.variances])
-        return source_losses(model, images, batches[0].targets, Sampling(), draws, normalise), {}
+        outputs, known = model(images), batches[0].targets
+        samples = sample_source(outputs, known, Sampling(), draws)
+        roi = model.roi(outputs.features, samples.proposals)
+        return source_losses(outputs.rpn, roi, samples, known, True, normalise), {}
 
     return losses_of
 

@@ -21,7 +21,7 @@ from torch.utils.data import Dataset as TorchDataset
 from ptedge.detector.roi_heads import RawDetections
 from ptedge.errors import InputError, TrainingError
 
-from ..losses.source import Targets
+from ..losses.source import ImageLabels
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Batch:
     """
 
     images: Tensor
-    targets: list[Targets] = field(default_factory=list)
+    targets: list[ImageLabels] = field(default_factory=list)
     weak: Tensor | None = None
     views: Tensor | None = None
     skipped: list[tuple[str, str]] = field(default_factory=list)

@@ -13,7 +13,7 @@ from ptedge.frames.images import read_image
 from ptedge.frames.source import FrameIndex
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
 
-from ..losses.source import Targets
+from ..losses.source import ImageLabels
 from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, strong_colour
 from .steps import Batch, StepBatches, Stream, draw_index, step_generator
 
@@ -47,7 +47,7 @@ class SourceViews:
         self.input_size = input_size
         self.augment = augment
 
-    def __call__(self, index: int, generator: torch.Generator) -> tuple[NDArray[np.uint8], Targets]:
+    def __call__(self, index: int, generator: torch.Generator) -> tuple[NDArray[np.uint8], ImageLabels]:
         """The image [H, W, 3] and its labels in input pixels."""
         sample = self.dataset.samples[index]
         content, letterbox = _content(read_image(sample.path), self.input_size)
@@ -62,7 +62,7 @@ class SourceViews:
         small = (boxes[:, 2:] - boxes[:, :2] < SMALLEST_BOX).any(axis=1)
         cut = box_area(boxes) < SMALLEST_SHARE * box_area(full)
         ignore = sample.ignore | small | cut
-        targets = Targets(
+        targets = ImageLabels(
             torch.from_numpy(boxes[~ignore]).reshape(-1, 4),
             torch.from_numpy(sample.labels[~ignore]),
             torch.from_numpy(boxes[ignore]).reshape(-1, 4),
@@ -107,7 +107,7 @@ class TargetViews:
         return self.frames.name(index)
 
 
-def collate_source(entries: list[tuple[NDArray[np.uint8], Targets]]) -> Batch:
+def collate_source(entries: list[tuple[NDArray[np.uint8], ImageLabels]]) -> Batch:
     """Entries of :class:`SourceViews` as a batch."""
     return Batch(_stack([image for image, _ in entries]), [targets for _, targets in entries])
 

@@ -1,22 +1,21 @@
 """Domain alignment by gradient reversal: what Probabilistic Teacher is compared with. Same loop, no pseudo boxes.
 
-Classifiers of the domain sit on features of the student while it learns from labelled source images. They are
-optimised with it, belong to the run (last.pt) and never to a model: model.pt is the teacher, the average of students.
+Classifiers of the domain look at feature maps and hidden layers that the student gives while it learns from labelled
+source images. They are optimised with it, belong to the run (last.pt) and never to a model: model.pt is the teacher,
+the average of students.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ptedge.config import require, require_one_of
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import ROIOutput
 from ptedge.errors import ConfigError
 
 from .align_equations import (
@@ -29,9 +28,10 @@ from .align_equations import (
     reverse_gradient,
 )
 from .equations import Normaliser, own_count
-from .source import Targets
+from .source import ImageLabels
 
 METHODS = ("none", "sw", "ccr")
+SOURCE, TARGET = 0, 1  # domains, as classifiers tell them
 HIDDEN = 128  # channels of the domain classifiers
 
 
@@ -66,53 +66,6 @@ class AlignConfig:
         require("instance_weight", self.instance_weight, 0)
 
 
-@dataclass
-class Seen:
-    """What passed through a model inside :func:`watch`.
-
-    Attributes:
-        local: [B, c, h, w] after the early stage.
-        final: [B, C, H/16, W/16] feature map.
-        hidden: [R, n] second hidden layer of the ROI head, before its ReLU.
-        logits: [R, K+1] class logits, background last.
-    """
-
-    local: Tensor = field(default_factory=lambda: torch.empty(0))
-    final: Tensor = field(default_factory=lambda: torch.empty(0))
-    hidden: Tensor = field(default_factory=lambda: torch.empty(0))
-    logits: Tensor = field(default_factory=lambda: torch.empty(0))
-
-
-@contextlib.contextmanager
-def watch(model: ProbabilisticFasterRCNN, config: AlignConfig) -> Iterator[Seen]:
-    """Inside, keep the features that a forward pass makes on its way; nothing without a method.
-
-    Args:
-        model: the student.
-        config: which stage is the early one.
-    """
-    seen = Seen()
-    if config.method == "none":
-        yield seen
-        return
-
-    def keep(name: str) -> Any:
-        return lambda module, inputs, output: setattr(seen, name, output)
-
-    places = {
-        "local": model.backbone._stages[config.local_stage - 1],
-        "final": model.backbone,
-        "hidden": model.roi_head.fc2,
-        "logits": model.roi_head.logits,
-    }
-    handles = [module.register_forward_hook(keep(name)) for name, module in places.items()]
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 class DomainClassifiers(nn.Module):
     """The classifiers of one method. Gradients that leave them towards the detector are reversed.
 
@@ -129,13 +82,13 @@ class DomainClassifiers(nn.Module):
     def __init__(self, model: ProbabilisticFasterRCNN, config: AlignConfig) -> None:
         super().__init__()
         self.config = config
-        stages = len(model.backbone._stages)
+        stages = len(model.backbone.stages)
         if config.local_stage >= stages:
             raise ConfigError(
                 f"align.local_stage is {config.local_stage}, but the backbone {model.config.backbone} has {stages} "
                 f"stages. Take one before the last"
             )
-        local, final = _channels(model, config.local_stage), model.backbone.channels
+        local, final = model.backbone.channels_after(config.local_stage), model.backbone.channels
         self.local = nn.Sequential(
             nn.Conv2d(local, HIDDEN, 1), nn.ReLU(), nn.Conv2d(HIDDEN, HIDDEN, 1), nn.ReLU(), nn.Conv2d(HIDDEN, 1, 1)
         )
@@ -161,74 +114,75 @@ class DomainClassifiers(nn.Module):
         """[B, K] logits of the classes in the picture; their gradient is not reversed."""
         return self.classes(final).mean(dim=(2, 3))  # type: ignore[no-any-return]
 
-    def _strong_weak(self, seen: Seen, domain: int) -> dict[str, Tensor]:
-        name, c = ("source", "target")[domain], self.config
-        logits = self.globally(reverse_gradient(seen.final)).flatten()
-        return {
-            f"align_{name}_local": c.weight * local_loss(self.local(reverse_gradient(seen.local)), domain),
-            f"align_{name}_global": c.weight * global_loss(logits, domain, c.gamma),
-        }
+    @property
+    def sees_instances(self) -> bool:
+        """Whether the method aligns instances too, and so needs the ROI head's answers on target images."""
+        return self.config.method == "ccr"
 
-    def _instances(self, seen: Seen) -> Tensor:
-        logits: Tensor = self.instances(reverse_gradient(F.relu(seen.hidden)))
-        return logits.flatten()
-
-    def source_losses(self, seen: Seen, targets: list[Targets], normalise: Normaliser = own_count) -> dict[str, Tensor]:
+    def source_losses(
+        self, outputs: Outputs, roi: ROIOutput, labels: list[ImageLabels], normalise: Normaliser = own_count
+    ) -> dict[str, Tensor]:
         """Terms of a source batch.
 
         Args:
-            seen: of the pass that gave the supervised losses.
-            targets: its labels.
+            outputs: of the pass that gave the supervised losses.
+            roi: of the same pass.
+            labels: of the images.
             normalise: counts to what sums are divided by.
 
         Returns:
             Weighted scalars by name.
         """
-        losses = self._strong_weak(seen, 0)
-        if self.config.method == "ccr":
-            present = classes_present([target.labels for target in targets], self.classes.out_channels)
-            losses["align_image_class"] = image_class_loss(self.image_logits(seen.final), present)
-            logits = self._instances(seen)
-            term = instance_loss(logits, 0, normalise("align_source_instance", len(logits)))
+        losses = self._strong_weak(outputs.early, outputs.features, SOURCE)
+        if self.sees_instances:
+            present = classes_present([one.labels for one in labels], self.classes.out_channels)
+            losses["align_image_class"] = image_class_loss(self.image_logits(outputs.features), present)
+            logits = self._instances(roi)
+            term = instance_loss(logits, SOURCE, normalise("align_source_instance", len(logits)))
             losses["align_source_instance"] = self.config.instance_weight * term
         return losses
 
-    def target_losses(
-        self, model: ProbabilisticFasterRCNN, images: Tensor, proposals: int, normalise: Normaliser = own_count
-    ) -> dict[str, Tensor]:
-        """Terms of a target batch, which passes through the student here.
+    def target_losses(self, early: Tensor, features: Tensor) -> dict[str, Tensor]:
+        """Terms of whole target images.
 
         Args:
-            model: the student, in training mode.
-            images: [B, 3, H, W] strong views, RGB 0..255.
-            proposals: at most this many instances an image, best objectness first.
-            normalise: counts to what sums are divided by.
+            early: [B, c, h, w] feature map after ``local_stage`` stages.
+            features: [B, C, H/16, W/16] the last one.
 
         Returns:
             Weighted scalars by name.
         """
-        with watch(model, self.config) as seen:
-            features = model.features(images)
-            if self.config.method == "ccr":
-                found = [boxes[:proposals] for boxes in model.proposals(model.rpn(features), training=True)]
-                model.roi(features, found)
-        losses = self._strong_weak(seen, 1)
-        if self.config.method == "ccr":
-            counts = torch.tensor([len(boxes) for boxes in found], device=images.device)
-            image = torch.repeat_interleave(torch.arange(len(found), device=images.device), counts)
-            weight = consistency_weight(self.image_logits(seen.final), seen.logits, image)
-            term = instance_loss(self._instances(seen), 1, normalise("align_target_instance", len(weight)), weight)
-            losses["align_target_instance"] = self.config.instance_weight * term
-        return losses
+        return self._strong_weak(early, features, TARGET)
 
+    def target_instance_losses(
+        self, features: Tensor, roi: ROIOutput, counts: list[int], normalise: Normaliser = own_count
+    ) -> dict[str, Tensor]:
+        """The term of target instances, see :attr:`sees_instances`.
 
-@torch.no_grad()
-def _channels(model: ProbabilisticFasterRCNN, stage: int) -> int:
-    """Channels after the first ``stage`` stages; a picture of 32 pixels finds out without touching any statistics."""
-    training = model.training
-    x = torch.zeros(1, 3, 32, 32, device=model.pixel_mean.device)
-    model.eval()
-    for part in model.backbone._stages[:stage]:
-        x = part(x)
-    model.train(training)
-    return int(x.shape[1])
+        Args:
+            features: [B, C, H/16, W/16] last feature map.
+            roi: what the ROI head says of the instances, image by image.
+            counts: instances of each image.
+            normalise: counts to what sums are divided by.
+
+        Returns:
+            A weighted scalar by name.
+        """
+        device = features.device
+        image = torch.repeat_interleave(torch.arange(len(counts), device=device), torch.tensor(counts, device=device))
+        weight = consistency_weight(self.image_logits(features), roi.logits, image)
+        divisor = normalise("align_target_instance", len(weight))
+        term = instance_loss(self._instances(roi), TARGET, divisor, weight)
+        return {"align_target_instance": self.config.instance_weight * term}
+
+    def _strong_weak(self, early: Tensor, features: Tensor, domain: int) -> dict[str, Tensor]:
+        name, c = ("source", "target")[domain], self.config
+        logits = self.globally(reverse_gradient(features)).flatten()
+        return {
+            f"align_{name}_local": c.weight * local_loss(self.local(reverse_gradient(early)), domain),
+            f"align_{name}_global": c.weight * global_loss(logits, domain, c.gamma),
+        }
+
+    def _instances(self, roi: ROIOutput) -> Tensor:
+        logits: Tensor = self.instances(reverse_gradient(F.relu(roi.hidden)))
+        return logits.flatten()

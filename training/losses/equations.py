@@ -1,7 +1,7 @@
 """The equations of Probabilistic Teacher, each one a pure function of tensors.
 
 Gaussians live in delta space; p is the teacher (already sharpened), q the student. Losses are per row and unreduced;
-:func:`safe_mean` and :func:`mean_over` reduce them and give 0 with a gradient when there are no rows.
+:func:`mean_over` reduces them and gives 0 with a gradient when there are no rows.
 """
 
 from __future__ import annotations
@@ -59,6 +59,22 @@ def gaussian_cross_entropy(p_mean: Tensor, p_variance: Tensor, q_mean: Tensor, q
         Paper, appendix (its body omits the 1/2 on the quadratic term); method.md section 4.
     """
     return 0.5 * (LOG_2PI + torch.log(q_variance) + (p_variance + (p_mean - q_mean) ** 2) / q_variance)
+
+
+def smooth_l1(mean: Tensor, target: Tensor) -> Tensor:
+    """Smooth L1 of each coordinate, the box loss of the vanilla detector: quadratic below 1/9, then linear.
+
+    Args:
+        mean: [..., 4] predicted deltas.
+        target: [..., 4] true deltas.
+
+    Returns:
+        [..., 4].
+
+    Reference:
+        Faster R-CNN, section 3.1.2, with torchvision's beta.
+    """
+    return F.smooth_l1_loss(mean, target, beta=1.0 / 9.0, reduction="none")
 
 
 def soft_cross_entropy(p: Tensor, q_logits: Tensor) -> Tensor:
@@ -146,20 +162,6 @@ def box_focal_weight(variance: Tensor, power: float, *, clamp: bool = False) -> 
     return (weight.clamp(max=1.0) if clamp else weight) ** power
 
 
-def safe_mean(values: Tensor, count: float, anchor_of_graph: Tensor) -> Tensor:
-    """Sum of values over an explicit count; 0 that still has a gradient when there are none.
-
-    Args:
-        values: any shape, possibly empty.
-        count: normaliser; taken as 1 when below 1.
-        anchor_of_graph: any tensor of the network, so that zero rows give zero gradients instead of none.
-
-    Returns:
-        Scalar.
-    """
-    return mean_over(values, max(count, 1.0), anchor_of_graph)
-
-
 def mean_over(values: Tensor, divisor: float, anchor_of_graph: Tensor) -> Tensor:
     """Sum of values over what a :data:`Normaliser` gave; 0 that still has a gradient when there are none.
 
@@ -167,7 +169,7 @@ def mean_over(values: Tensor, divisor: float, anchor_of_graph: Tensor) -> Tensor
         values: any shape, possibly empty.
         divisor: above 0. For a batch that is one part of a step it is the mean count of all parts, so that the mean of
             the parts' losses is the loss of the step.
-        anchor_of_graph: as for :func:`safe_mean`.
+        anchor_of_graph: any tensor of the network, so that zero rows give zero gradients instead of none.
 
     Returns:
         Scalar.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torchvision.ops import box_area
+from torchvision.ops import box_area, clip_boxes_to_image
 
 from ptedge.config import require
 from ptedge.detector.roi_heads import RawDetections
@@ -67,9 +67,7 @@ class PseudoBoxes:
         Args:
             input_size: (height, width) in pixels. An enlarged view shows less than the teacher saw.
         """
-        height, width = input_size
-        limit = self.boxes.new_tensor([width, height, width, height])
-        boxes = torch.minimum(self.boxes.clamp(min=0.0), limit)
+        boxes = clip_boxes_to_image(self.boxes, input_size)
         keep = box_area(boxes) > 0.5 * box_area(self.boxes)
         return PseudoBoxes(
             boxes[keep],

@@ -1,4 +1,4 @@
-"""Supervised losses on labelled images: L_S of the paper."""
+"""Supervised losses on labelled images: L_S of the paper. Functions of what the network said; they never run it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ptedge.config import require
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, encode
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.model import Outputs
 from ptedge.detector.roi_heads import ROIOutput
 from ptedge.detector.rpn import RPNOutput
 
-from .assign import Draws, generator_of, match, sample
-from .equations import Normaliser, gaussian_nll, mean_over, own_count
+from .assign import Draws, Samples, Sampling, choose_samples
+from .equations import Normaliser, gaussian_nll, mean_over, own_count, smooth_l1
 
 
 @dataclass(frozen=True)
-class Targets:
+class ImageLabels:
     """Labels of one image.
 
     Attributes:
@@ -33,91 +32,66 @@ class Targets:
     ignore: Tensor
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How many anchors and proposals an image learn.
+def sample_source(outputs: Outputs, labels: list[ImageLabels], sampling: Sampling, draws: Draws) -> Samples:
+    """Which anchors and proposals learn from labels.
 
-    Attributes:
-        rpn_count: anchors an image.
-        rpn_positive: at most this share of them positive.
-        roi_count: proposals an image.
-        roi_positive: at most this share of them positive.
+    Args:
+        outputs: of the model's first stage.
+        labels: one an image; an image without boxes teaches background.
+        sampling: how many.
+        draws: draws the sample.
     """
-
-    rpn_count: int = 256
-    rpn_positive: float = 0.5
-    roi_count: int = 128
-    roi_positive: float = 0.25
-
-    def __post_init__(self) -> None:
-        require("rpn_count", self.rpn_count, 1)
-        require("roi_count", self.roi_count, 1)
-        require("rpn_positive", self.rpn_positive, 0, 1)
-        require("roi_positive", self.roi_positive, 0, 1)
+    boxes, ignore = [one.boxes for one in labels], [one.ignore for one in labels]
+    return choose_samples(outputs.rpn.anchors, outputs.proposals, boxes, sampling, draws, ignore=ignore)
 
 
 def source_losses(
-    model: ProbabilisticFasterRCNN,
-    images: Tensor,
-    targets: list[Targets],
-    sampling: Sampling,
-    generator: Draws,
+    rpn: RPNOutput,
+    roi: ROIOutput,
+    samples: Samples,
+    labels: list[ImageLabels],
+    probabilistic: bool,
     normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     """The four supervised losses of a batch.
 
     Args:
-        model: in training mode.
-        images: [B, 3, H, W] RGB 0..255.
-        targets: one an image; an image without boxes teaches background.
-        sampling: how many anchors and proposals learn.
-        generator: draws the sample.
+        rpn: what the RPN says of every anchor.
+        roi: what the ROI head says of ``samples.proposals``.
+        samples: of :func:`sample_source`.
+        labels: one an image.
+        probabilistic: the box heads have variances; smooth L1 without.
         normalise: counts of sampled anchors and proposals to what sums over them are divided by.
 
     Returns:
         ``rpn_cls``, ``rpn_box``, ``roi_cls``, ``roi_box``: scalars.
 
     Reference:
-        method.md section 1; Gaussian negative log-likelihood for boxes, smooth L1 for the vanilla detector.
+        method.md section 1.
     """
-    features = model.features(images)
-    rpn = model.rpn(features)
-    losses = _rpn_losses(rpn, targets, sampling, generator, model.config.probabilistic, normalise)
-    proposals = model.proposals(rpn, training=True)
-    matches: list[Tensor] = []
-    sampled: list[Tensor] = []
-    for i, (boxes, target) in enumerate(zip(proposals, targets, strict=True)):
-        candidates = torch.cat([boxes, target.boxes])  # the labels too: early proposals rarely hit them
-        matched = match(candidates, target.boxes, 0.5, 0.5, best_for_each=False, ignore=target.ignore)
-        draws = generator_of(generator, i)
-        positive, negative = sample(matched, sampling.roi_count, sampling.roi_positive, draws)
-        index = torch.cat([positive, negative])
-        sampled.append(candidates[index])
-        matches.append(matched[index])
-    output = model.roi(features, sampled)
-    losses.update(_roi_losses(output, sampled, matches, targets, model.config.probabilistic, normalise))
-    return losses
+    return {
+        **source_rpn_losses(rpn, samples, labels, probabilistic, normalise),
+        **source_roi_losses(roi, samples, labels, probabilistic, normalise),
+    }
 
 
-def _rpn_losses(
+def source_rpn_losses(
     rpn: RPNOutput,
-    targets: list[Targets],
-    sampling: Sampling,
-    generator: Draws,
+    samples: Samples,
+    labels: list[ImageLabels],
     probabilistic: bool,
     normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
+    """``rpn_cls`` and ``rpn_box``: cross-entropy and box loss of sampled anchors; see :func:`source_losses`."""
     anchors = rpn.anchors.detach()  # only target boxes move anchors (method.md section 6)
     cls_terms, box_terms, count = [], [], 0
-    for i, target in enumerate(targets):
-        matched = match(anchors, target.boxes, 0.7, 0.3, best_for_each=True, ignore=target.ignore)
-        draws = generator_of(generator, i)
-        positive, negative = sample(matched, sampling.rpn_count, sampling.rpn_positive, draws)
-        logits = rpn.logits[i][torch.cat([positive, negative])]
-        truth = torch.cat([logits.new_ones(len(positive)), logits.new_zeros(len(negative))])
+    for i, (rows, own) in enumerate(zip(samples.anchors, labels, strict=True)):
+        logits = rpn.logits[i][torch.cat([rows.positive, rows.negative])]
+        truth = torch.cat([logits.new_ones(len(rows.positive)), logits.new_zeros(len(rows.negative))])
         cls_terms.append(F.binary_cross_entropy_with_logits(logits, truth, reduction="none"))
-        deltas = encode(target.boxes[matched[positive]], anchors[positive], RPN_WEIGHTS)
-        box_terms.append(_box_loss(rpn.deltas[i][positive], rpn.variances[i][positive], deltas, probabilistic))
+        deltas = encode(own.boxes[rows.box], anchors[rows.positive], RPN_WEIGHTS)
+        mean, variance = rpn.deltas[i][rows.positive], rpn.variances[i][rows.positive]
+        box_terms.append(gaussian_nll(mean, variance, deltas) if probabilistic else smooth_l1(mean, deltas))
         count += len(logits)
     divisor = normalise("rpn", count)
     return {
@@ -126,38 +100,32 @@ def _rpn_losses(
     }
 
 
-def _roi_losses(
-    output: ROIOutput,
-    sampled: list[Tensor],
-    matches: list[Tensor],
-    targets: list[Targets],
+def source_roi_losses(
+    roi: ROIOutput,
+    samples: Samples,
+    labels: list[ImageLabels],
     probabilistic: bool,
     normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
-    num_classes = output.deltas.shape[1]
-    labels, boxes = [], []
-    for matched, target in zip(matches, targets, strict=True):
+    """``roi_cls`` and ``roi_box``: cross-entropy and box loss of sampled proposals; see :func:`source_losses`."""
+    num_classes = roi.deltas.shape[1]
+    classes, boxes = [], []
+    for matched, own in zip(samples.matches, labels, strict=True):
         background = torch.full_like(matched, num_classes)
-        if len(target.boxes):
-            labels.append(torch.where(matched >= 0, target.labels[matched.clamp(min=0)], background))
-            boxes.append(target.boxes[matched.clamp(min=0)])
+        if len(own.boxes):
+            classes.append(torch.where(matched >= 0, own.labels[matched.clamp(min=0)], background))
+            boxes.append(own.boxes[matched.clamp(min=0)])
         else:
-            labels.append(background)
+            classes.append(background)
             boxes.append(torch.zeros(len(matched), 4, device=matched.device))
-    label, box, proposal = torch.cat(labels), torch.cat(boxes), torch.cat(sampled)
+    label, box, proposal = torch.cat(classes), torch.cat(boxes), torch.cat(samples.proposals)
     positive = torch.nonzero(label < num_classes).flatten()
     deltas = encode(box[positive], proposal[positive], ROI_WEIGHTS)
-    own = label[positive]
-    box_terms = _box_loss(output.deltas[positive, own], output.variances[positive, own], deltas, probabilistic)
-    cls_terms = F.cross_entropy(output.logits, label, reduction="none")
+    mean, variance = roi.deltas[positive, label[positive]], roi.variances[positive, label[positive]]
+    box_terms = gaussian_nll(mean, variance, deltas) if probabilistic else smooth_l1(mean, deltas)
+    cls_terms = F.cross_entropy(roi.logits, label, reduction="none")
     divisor = normalise("roi", len(label))
     return {
-        "roi_cls": mean_over(cls_terms, divisor, output.logits),
-        "roi_box": mean_over(box_terms, divisor, output.deltas),
+        "roi_cls": mean_over(cls_terms, divisor, roi.logits),
+        "roi_box": mean_over(box_terms, divisor, roi.deltas),
     }
-
-
-def _box_loss(mean: Tensor, variance: Tensor, target: Tensor, probabilistic: bool) -> Tensor:
-    if probabilistic:
-        return gaussian_nll(mean, variance, target)
-    return F.smooth_l1_loss(mean, target, beta=1.0 / 9.0, reduction="none")

@@ -1,8 +1,11 @@
-"""Losses on unlabelled target images: the student learns distributions from pseudo boxes. L_T of the paper."""
+"""Losses on unlabelled target images: the student learns distributions from pseudo boxes. L_T of the paper.
+
+Functions of what the network said; they never run it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -10,20 +13,21 @@ from torch.nn import functional as F
 
 from ptedge.config import require
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, convert_variance, encode
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.model import Outputs
+from ptedge.detector.roi_heads import ROIOutput
 from ptedge.detector.rpn import RPNOutput
 
-from .assign import BACKGROUND, Draws, generator_of, match, sample
+from .assign import BACKGROUND, Draws, Samples, Sampling, choose_samples
 from .equations import (
     Normaliser,
     gaussian_cross_entropy,
     mean_over,
     objectness_cross_entropy,
     own_count,
+    smooth_l1,
     soft_cross_entropy,
 )
 from .pseudo import PseudoBoxes
-from .source import Sampling
 
 
 @dataclass(frozen=True)
@@ -48,24 +52,47 @@ class TargetRule:
         require("box_scale", self.box_scale, 0)
 
 
+def sample_target(
+    outputs: Outputs, pseudo: list[PseudoBoxes], rule: TargetRule, sampling: Sampling, draws: Draws
+) -> Samples:
+    """Which anchors and proposals learn from pseudo boxes.
+
+    Args:
+        outputs: of the student's first stage.
+        pseudo: pseudo boxes in the pixels of the student's view, one entry an image; may be empty.
+        rule: whether background is learnt too. Without it all that are drawn may be positive.
+        sampling: how many.
+        draws: draws the sample.
+
+    Reference:
+        method.md section 4.
+    """
+    if rule.background:
+        shares = replace(sampling, rpn_positive=0.5)
+    else:
+        shares = replace(sampling, rpn_positive=1.0, roi_positive=1.0)
+    boxes = [one.boxes for one in pseudo]
+    return choose_samples(outputs.rpn.anchors, outputs.proposals, boxes, shares, draws, background=rule.background)
+
+
 def target_losses(
-    model: ProbabilisticFasterRCNN,
-    images: Tensor,
+    rpn: RPNOutput,
+    roi: ROIOutput,
+    samples: Samples,
     pseudo: list[PseudoBoxes],
     rule: TargetRule,
-    sampling: Sampling,
-    generator: Draws,
+    probabilistic: bool,
     normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
     """The four losses of a target batch.
 
     Args:
-        model: the student, in training mode.
-        images: [B, 3, H, W] strong views, RGB 0..255.
-        pseudo: pseudo boxes in the pixels of those views, one entry an image; may be empty.
+        rpn: what the student's RPN says of every anchor.
+        roi: what its ROI head says of ``samples.proposals``.
+        samples: of :func:`sample_target`.
+        pseudo: one entry an image.
         rule: what is learnt.
-        sampling: how many anchors and proposals an image learn.
-        generator: draws the sample.
+        probabilistic: the box heads have variances; smooth L1 without.
         normalise: counts of anchors and proposals to what sums over them are divided by.
 
     Returns:
@@ -75,44 +102,40 @@ def target_losses(
     Reference:
         method.md section 4.
     """
-    features = model.features(images)
-    rpn = model.rpn(features)
-    losses = _rpn_losses(rpn, pseudo, rule, sampling, generator, model.config.probabilistic, normalise)
-    proposals = model.proposals(rpn, training=True)
-    losses.update(_roi_losses(model, features, proposals, pseudo, rule, sampling, generator, normalise))
-    return losses
+    return {
+        **target_rpn_losses(rpn, samples, pseudo, rule, probabilistic, normalise),
+        **target_roi_losses(roi, samples, pseudo, rule, probabilistic, normalise),
+    }
 
 
-def _rpn_losses(
+def target_rpn_losses(
     rpn: RPNOutput,
+    samples: Samples,
     pseudo: list[PseudoBoxes],
     rule: TargetRule,
-    sampling: Sampling,
-    generator: Draws,
     probabilistic: bool,
     normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
+    """``target_rpn_cls`` and ``target_rpn_box`` of sampled anchors, with gradient to their shapes."""
     fixed = rpn.anchors.detach()
     cls_terms, box_terms, cls_count, box_count = [], [], 0, 0
-    for i, boxes in enumerate(pseudo):
-        matched = match(fixed, boxes.boxes, 0.7, 0.3, best_for_each=True)
-        fraction = 0.5 if rule.background else 1.0
-        positive, negative = sample(matched, sampling.rpn_count, fraction, generator_of(generator, i))
-        own = matched[positive]
-        cls = objectness_cross_entropy(boxes.probabilities[own], rpn.logits[i][positive])
-        cls_terms.append(boxes.class_weight[own] * cls)
-        cls_count += len(positive)
+    for i, (rows, boxes) in enumerate(zip(samples.anchors, pseudo, strict=True)):
+        cls = objectness_cross_entropy(boxes.probabilities[rows.box], rpn.logits[i][rows.positive])
+        cls_terms.append(boxes.class_weight[rows.box] * cls)
+        cls_count += len(rows.positive)
         if rule.background:
-            zero = torch.zeros(len(negative), device=fixed.device)
-            cls_terms.append(F.binary_cross_entropy_with_logits(rpn.logits[i][negative], zero, reduction="none"))
-            cls_count += len(negative)
-        box = positive[boxes.foreground[own]]  # [P] anchors that stand for an object
-        own = matched[box]
-        mean = encode(boxes.boxes[own], rpn.anchors[box], RPN_WEIGHTS)  # with gradient to the anchors
-        variance = convert_variance(boxes.variances[own], boxes.proposals[own], ROI_WEIGHTS, fixed[box], RPN_WEIGHTS)
-        term = _box_term(mean, variance, rpn.deltas[i][box], rpn.variances[i][box], probabilistic)
+            zero = torch.zeros(len(rows.negative), device=fixed.device)
+            logits = rpn.logits[i][rows.negative]
+            cls_terms.append(F.binary_cross_entropy_with_logits(logits, zero, reduction="none"))
+            cls_count += len(rows.negative)
+        objects = boxes.foreground[rows.box]
+        anchor, own = rows.positive[objects], rows.box[objects]  # [P] anchors that stand for an object
+        mean = encode(boxes.boxes[own], rpn.anchors[anchor], RPN_WEIGHTS)  # with gradient to the anchors
+        variance = convert_variance(boxes.variances[own], boxes.proposals[own], ROI_WEIGHTS, fixed[anchor], RPN_WEIGHTS)
+        q_mean, q_variance = rpn.deltas[i][anchor], rpn.variances[i][anchor]
+        term = gaussian_cross_entropy(mean, variance, q_mean, q_variance) if probabilistic else smooth_l1(q_mean, mean)
         box_terms.append(boxes.box_weight[own] * term)
-        box_count += len(box)
+        box_count += len(anchor)
     cls_divisor, box_divisor = normalise("target_rpn_cls", cls_count), normalise("target_rpn_box", box_count)
     return {
         "target_rpn_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, rpn.logits),
@@ -120,31 +143,20 @@ def _rpn_losses(
     }
 
 
-def _roi_losses(
-    model: ProbabilisticFasterRCNN,
-    features: Tensor,
-    proposals: list[Tensor],
+def target_roi_losses(
+    roi: ROIOutput,
+    samples: Samples,
     pseudo: list[PseudoBoxes],
     rule: TargetRule,
-    sampling: Sampling,
-    generator: Draws,
+    probabilistic: bool,
     normalise: Normaliser = own_count,
 ) -> dict[str, Tensor]:
-    sampled, matches = [], []
-    for i, (candidates, boxes) in enumerate(zip(proposals, pseudo, strict=True)):
-        both = torch.cat([candidates, boxes.boxes])
-        matched = match(both, boxes.boxes, 0.5, 0.5, best_for_each=False)
-        fraction = sampling.roi_positive if rule.background else 1.0
-        positive, negative = sample(matched, sampling.roi_count, fraction, generator_of(generator, i))
-        index = torch.cat([positive, negative]) if rule.background else positive
-        sampled.append(both[index])
-        matches.append(matched[index])
-    output = model.roi(features, sampled)
+    """``target_roi_cls`` and ``target_roi_box`` of sampled proposals; see :func:`target_losses`."""
     cls_terms, box_terms, cls_count, box_count, start = [], [], 0, 0, 0
-    for rows, matched, boxes in zip(sampled, matches, pseudo, strict=True):
+    for rows, matched, boxes in zip(samples.proposals, samples.matches, pseudo, strict=True):
         here = slice(start, start + len(rows))
         start += len(rows)
-        logits, deltas, variances = output.logits[here], output.deltas[here], output.variances[here]
+        logits, deltas, variances = roi.logits[here], roi.deltas[here], roi.variances[here]
         positive = torch.nonzero(matched >= 0).flatten()
         own = matched[positive]
         cls_terms.append(boxes.class_weight[own] * soft_cross_entropy(boxes.probabilities[own], logits[positive]))
@@ -157,17 +169,12 @@ def _roi_losses(
         label = boxes.labels[own]
         mean = encode(boxes.boxes[own], rows[row], ROI_WEIGHTS)
         variance = convert_variance(boxes.variances[own], boxes.proposals[own], ROI_WEIGHTS, rows[row], ROI_WEIGHTS)
-        term = _box_term(mean, variance, deltas[row, label], variances[row, label], model.config.probabilistic)
+        q_mean, q_variance = deltas[row, label], variances[row, label]
+        term = gaussian_cross_entropy(mean, variance, q_mean, q_variance) if probabilistic else smooth_l1(q_mean, mean)
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(row)
     cls_divisor, box_divisor = normalise("target_roi_cls", cls_count), normalise("target_roi_box", box_count)
     return {
-        "target_roi_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, output.logits),
-        "target_roi_box": rule.box_scale * mean_over(torch.cat(box_terms), box_divisor, output.deltas),
+        "target_roi_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, roi.logits),
+        "target_roi_box": rule.box_scale * mean_over(torch.cat(box_terms), box_divisor, roi.deltas),
     }
-
-
-def _box_term(p_mean: Tensor, p_variance: Tensor, q_mean: Tensor, q_variance: Tensor, probabilistic: bool) -> Tensor:
-    if probabilistic:
-        return gaussian_cross_entropy(p_mean, p_variance, q_mean, q_variance)
-    return F.smooth_l1_loss(q_mean, p_mean, beta=1.0 / 9.0, reduction="none")

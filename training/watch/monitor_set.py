@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torchvision.ops import clip_boxes_to_image
 
 from ptedge.config import require
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -135,9 +136,8 @@ def moved_detections(detections: RawDetections, view: Tensor, input_size: tuple[
         view: [3] (scale, dx, dy): x' = scale x + dx.
         input_size: (height, width) in pixels.
     """
-    height, width = input_size
     full = detections.boxes * view[0] + torch.cat([view[1:], view[1:]])
-    boxes = torch.minimum(full.clamp(min=0.0), full.new_tensor([width, height, width, height]))
+    boxes = clip_boxes_to_image(full, input_size)
     size = (boxes[:, 2:] - boxes[:, :2]).clamp(min=0.0).prod(dim=1)
     keep = size > 0.5 * (full[:, 2:] - full[:, :2]).prod(dim=1)
     return replace(

@@ -11,7 +11,7 @@ from tiny_detector import NAME, tiny_config, use_tiny_detector
 from torch import nn
 
 from ptedge.detector import backbone as backbone_module
-from ptedge.detector.backbone import BUILDERS, batch_norms, build_backbone
+from ptedge.detector.backbone import BUILDERS, batch_norms, build_backbone, untracked_statistics
 from ptedge.detector.config import BACKBONES, ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError
@@ -44,7 +44,7 @@ def test_build_backbone__stride_16_channels_and_frozen_stages(name: str) -> None
     assert all(module.training for module in backbone.modules() if isinstance(module, nn.Conv2d))
 
     features.sum().backward()
-    stages = backbone._stages
+    stages = backbone.stages
     assert len(stages) >= 3
     for i, stage in enumerate(stages):
         for parameter in stage.parameters():
@@ -53,6 +53,39 @@ def test_build_backbone__stride_16_channels_and_frozen_stages(name: str) -> None
     # every parameter of the body is used by some stage: nothing is trained or saved in vain
     used = {id(p) for stage in stages for p in stage.parameters()}
     assert used == {id(p) for p in backbone.parameters()}
+
+
+def test_early_and_last__are_maps_of_one_pass(tiny: backbone_module.Backbone) -> None:
+    images = torch.randn(2, 3, 32, 32)
+    early, last = tiny.early_and_last(images, 1)
+    assert torch.equal(early, tiny.stages[0](images)) and torch.equal(last, tiny(images))
+    assert tiny.early_and_last(images, 2)[0].shape == last.shape
+
+
+def test_channels_after__every_stage(tiny: backbone_module.Backbone) -> None:
+    tiny.frozen_statistics = False
+    before = [layer.running_mean.clone() for layer in batch_norms(tiny.train())]
+    assert [tiny.channels_after(stage) for stage in (1, 2)] == [4, 8]
+    assert tiny.training and all(layer.training for layer in batch_norms(tiny))
+    assert all(torch.equal(layer.running_mean, mean) for layer, mean in zip(batch_norms(tiny), before, strict=True))
+
+
+@pytest.mark.parametrize("count_batches", [False, True])
+def test_untracked_statistics__normalises_by_batch_and_remembers_nothing(
+    tiny: backbone_module.Backbone, count_batches: bool
+) -> None:
+    tiny.frozen_statistics = False
+    layer = batch_norms(tiny.train())[0]
+    before, momentum = layer.running_mean.clone(), layer.momentum
+    with untracked_statistics(tiny, count_batches=count_batches):
+        out = layer(torch.randn(4, layer.num_features, 8, 8, generator=torch.Generator().manual_seed(0)) + 5.0)
+    assert torch.equal(layer.running_mean, before) and layer.momentum == momentum
+    assert int(layer.num_batches_tracked) == int(count_batches)
+    # with the layer's weight 1 and bias 0, an output normalised by its own batch has mean 0
+    shift = layer.bias.reshape(1, -1, 1, 1)
+    torch.testing.assert_close((out - shift).mean(dim=(0, 2, 3)), torch.zeros(layer.num_features), atol=1e-5, rtol=0)
+    tiny(torch.randn(2, 3, 32, 32))
+    assert not torch.equal(layer.running_mean, before) and int(layer.num_batches_tracked) == 1 + int(count_batches)
 
 
 def test_build_backbone__vgg16_freezes_conv1_and_conv2() -> None:

@@ -15,6 +15,7 @@ from ptedge.detector.roi_heads import RawDetections, ROIHead, ROIOutput, class_s
 from ptedge.detector.rpn import RPNHead, RPNOutput, propose
 
 SIZE = (64, 96)  # height, width
+NO_HIDDEN = torch.empty(0)  # detections do not look at it
 
 
 def test_anchors__by_hand() -> None:
@@ -99,6 +100,7 @@ def _output(count: int, classes: int, seed: int) -> tuple[ROIOutput, Tensor]:
             torch.randn(count, classes + 1, generator=generator) * 2,
             torch.randn(count, classes, 4, generator=generator),
             torch.rand(count, classes, 4, generator=generator),
+            NO_HIDDEN,
         ),
         torch.cat([corner, corner + size], dim=1),
     )
@@ -167,14 +169,14 @@ def test_postprocess__no_proposals() -> None:
 def test_postprocess__a_box_outside_the_input_takes_no_slot() -> None:
     deltas = torch.zeros(2, 1, 4)
     deltas[0, 0, 0] = 100.0  # ten widths to the right: wholly outside, although its score is the best
-    output = ROIOutput(torch.tensor([[3.0, 0.0], [2.0, 0.0]]), deltas, torch.full((2, 1, 4), 0.5))
+    output = ROIOutput(torch.tensor([[3.0, 0.0], [2.0, 0.0]]), deltas, torch.full((2, 1, 4), 0.5), NO_HIDDEN)
     found = _detect(output, torch.tensor([[10.0, 10.0, 30.0, 30.0], [50.0, 10.0, 70.0, 30.0]]), "class", limit=1)
     torch.testing.assert_close(found.boxes, torch.tensor([[50.0, 10.0, 70.0, 30.0]]))
 
 
 def test_postprocess__overlap_of_two_classes_stays() -> None:
     logits = torch.tensor([[2.0, 2.0, 0.0]])
-    output = ROIOutput(logits, torch.zeros(1, 2, 4), torch.full((1, 2, 4), 0.5))
+    output = ROIOutput(logits, torch.zeros(1, 2, 4), torch.full((1, 2, 4), 0.5), NO_HIDDEN)
     found = _detect(output, torch.tensor([[10.0, 10.0, 30.0, 30.0]]), "class")
     assert sorted(found.labels.tolist()) == [0, 1]
 

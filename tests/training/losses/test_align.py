@@ -1,103 +1,38 @@
-"""Domain alignment: every loss by hand, which way gradients point, and what `ptedge adapt` makes of it."""
+"""Domain alignment on the detector, and what `ptedge adapt` makes of it."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from training_shell import FILES, Shell, assert_equal, comparable, fails, lines
 
 from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ConfigError
-from ptedge.training.losses.align import AlignConfig, DomainClassifiers, watch
-from ptedge.training.losses.align_equations import (
-    classes_present,
-    consistency_weight,
-    global_loss,
-    image_class_loss,
-    instance_loss,
-    local_loss,
-    reverse_gradient,
-)
-
-# ------------------------------------------------------------------ by hand
-
-
-def test_reverse_gradient__same_value_opposite_gradient() -> None:
-    x = torch.tensor([1.0, -2.0], requires_grad=True)
-    y = reverse_gradient(x)
-    assert torch.equal(y, x)
-    (y * torch.tensor([3.0, 5.0])).sum().backward()
-    assert x.grad is not None and x.grad.tolist() == [-3.0, -5.0]
-
-
-def test_reverse_gradient__classifier_improves_and_features_get_worse() -> None:
-    feature, weight = torch.tensor([1.0], requires_grad=True), torch.tensor([0.5], requires_grad=True)
-    loss = local_loss((reverse_gradient(feature) * weight).reshape(1, 1, 1, 1), 1)
-    loss.backward()
-    assert weight.grad is not None and weight.grad.item() < 0  # following it down, target is told more surely
-    assert feature.grad is not None and feature.grad.item() > 0  # following it down, the feature looks like source
-
-
-def test_local_loss__least_squares() -> None:
-    logits = torch.tensor([0.0, math.log(3.0)]).reshape(1, 1, 1, 2)  # sigmoids 1/2 and 3/4
-    assert float(local_loss(logits, 0)) == pytest.approx(0.5 * (0.25 + 0.5625) / 2)
-    assert float(local_loss(logits, 1)) == pytest.approx(0.5 * (0.25 + 0.0625) / 2)
-
-
-def test_global_loss__focal() -> None:
-    logits = torch.tensor([math.log(3.0)])  # target with probability 3/4
-    assert float(global_loss(logits, 1, 5.0)) == pytest.approx(0.5 * -(0.25**5) * math.log(0.75), rel=1e-5)
-    assert float(global_loss(logits, 0, 5.0)) == pytest.approx(0.5 * -(0.75**5) * math.log(0.25), rel=1e-5)
-    assert float(global_loss(logits, 1, 0.0)) == pytest.approx(0.5 * -math.log(0.75), rel=1e-5)
-    # the weak part: what is told apart easily hardly counts
-    assert float(global_loss(torch.tensor([6.0]), 1, 5.0)) < 1e-12
-    sure = torch.tensor([200.0], requires_grad=True)
-    global_loss(sure, 0, 5.0).backward()
-    assert sure.grad is not None and torch.isfinite(sure.grad).all()
-
-
-def test_image_class_loss__cross_entropy_over_images_and_classes() -> None:
-    logits = torch.tensor([[0.0, math.log(3.0)]])
-    expected = (-math.log(0.5) - math.log(0.25)) / 2  # the first class is there, the second is not
-    assert float(image_class_loss(logits, torch.tensor([[1.0, 0.0]]))) == pytest.approx(expected, rel=1e-5)
-
-
-def test_classes_present__multi_hot() -> None:
-    found = classes_present([torch.tensor([2, 0, 2]), torch.tensor([], dtype=torch.int64)], 3)
-    assert found.tolist() == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
-
-
-def test_consistency_weight__disagreement_counts_up_to_e() -> None:
-    image_logits = torch.tensor([[0.0, 30.0], [math.log(3.0), 0.0]])  # probabilities .5 and 1; .75 and .5
-    instances = torch.log(torch.tensor([[0.2, 0.7, 0.1], [0.9, 0.05, 0.05], [0.1, 0.2, 0.7]]))
-    weight = consistency_weight(image_logits, instances, torch.tensor([0, 1, 1]))
-    # class 1 of image 0: |1 - .7|; class 0 of image 1: |.75 - .9|; background: 1
-    torch.testing.assert_close(weight, torch.tensor([math.exp(0.3), math.exp(0.15), 1.0]))
-
-
-def test_instance_loss__weighted_mean_and_none() -> None:
-    logits = torch.tensor([0.0, math.log(3.0)])
-    expected = (2.0 * -math.log(0.5) + 1.0 * -math.log(0.75)) / 2
-    assert float(instance_loss(logits, 1, 2.0, torch.tensor([2.0, 1.0]))) == pytest.approx(expected, rel=1e-5)
-    empty = torch.zeros(0, requires_grad=True)
-    loss = instance_loss(empty, 0, 1.0)
-    loss.backward()
-    assert float(loss.detach()) == 0.0 and empty.grad is not None
-
+from ptedge.training.losses.align import AlignConfig, DomainClassifiers
 
 # ------------------------------------------------------------------ on the detector
 
 
+def target_losses(domains: DomainClassifiers, model: ProbabilisticFasterRCNN, images: Tensor) -> dict[str, Tensor]:
+    outputs = model(images, 1)
+    losses = domains.target_losses(outputs.early, outputs.features)
+    if domains.sees_instances:
+        found = [boxes[:10] for boxes in outputs.proposals]
+        roi = model.roi(outputs.features, found)
+        losses |= domains.target_instance_losses(outputs.features, roi, [len(boxes) for boxes in found])
+    return losses
+
+
 @pytest.mark.parametrize("method", ["sw", "ccr"])
-def test_domain_classifiers__reach_the_student_and_leave_no_hook(model: ProbabilisticFasterRCNN, method: str) -> None:
+def test_domain_classifiers__reach_the_student(model: ProbabilisticFasterRCNN, method: str) -> None:
     torch.manual_seed(0)
     domains = DomainClassifiers(model, AlignConfig(method=method, local_stage=1))
     images = torch.rand(2, 3, 64, 96) * 255
-    losses = domains.target_losses(model, images, 10)
+    losses = target_losses(domains, model, images)
     names = {"align_target_local", "align_target_global"} | ({"align_target_instance"} if method == "ccr" else set())
     assert set(losses) == names and all(loss.shape == () and bool(loss > 0) for loss in losses.values())
     torch.stack(list(losses.values())).sum().backward()
@@ -106,7 +41,6 @@ def test_domain_classifiers__reach_the_student_and_leave_no_hook(model: Probabil
     hidden = model.roi_head.fc2.weight.grad
     assert (hidden is not None and bool(hidden.any())) == (method == "ccr")
     assert model.anchors.log_wh.grad is None
-    assert not any(module._forward_hooks for module in model.modules())
 
 
 def test_domain_classifiers__weights_scale_the_terms(model: ProbabilisticFasterRCNN) -> None:
@@ -115,19 +49,13 @@ def test_domain_classifiers__weights_scale_the_terms(model: ProbabilisticFasterR
     for weight in (0.1, 1.0):
         torch.manual_seed(0)
         domains = DomainClassifiers(model, AlignConfig(method="sw", local_stage=1, weight=weight))
-        found.append(domains.target_losses(model, images, 10)["align_target_local"])
+        found.append(target_losses(domains, model, images)["align_target_local"])
     torch.testing.assert_close(found[1], 10 * found[0], rtol=1e-4, atol=0)
 
 
 def test_domain_classifiers__early_stage_must_be_before_the_last(model: ProbabilisticFasterRCNN) -> None:
     with pytest.raises(ConfigError, match=r"local_stage is 3, but the backbone .* has 2 stages"):
         DomainClassifiers(model, AlignConfig(method="sw"))
-
-
-def test_watch__without_a_method_sees_nothing(model: ProbabilisticFasterRCNN) -> None:
-    with watch(model, AlignConfig()) as seen:
-        model.features(torch.zeros(1, 3, 64, 96))
-    assert seen.final.numel() == 0
 
 
 # ------------------------------------------------------------------ in the loop

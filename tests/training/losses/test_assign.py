@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ptedge.training.losses.assign import BACKGROUND, IGNORED, match, sample
+from ptedge.training.losses.assign import BACKGROUND, IGNORED, Sampling, choose_samples, match, sample
 
 # two objects of 10 x 10, far apart
 BOXES = torch.tensor([[0.0, 0.0, 10.0, 10.0], [50.0, 50.0, 60.0, 60.0]])
@@ -109,3 +109,39 @@ def test_sample__follows_the_generator_alone() -> None:
     other = sample(matched, 20, 0.5, torch.Generator().manual_seed(2))
     assert first[0].tolist() == again[0].tolist() and first[1].tolist() == again[1].tolist()
     assert first[0].tolist() != other[0].tolist()
+
+
+def test_choose_samples__by_hand() -> None:
+    anchors = torch.tensor([_shifted(0.0), _shifted(200.0), _shifted(4.0)])  # box 0, background, between the thresholds
+    proposals = [torch.tensor([_shifted(300.0), _shifted(1.0, 1)]), torch.tensor([_shifted(0.0)])]
+    chosen = choose_samples(
+        anchors, proposals, [BOXES, BOXES[:0]], Sampling(4, 0.5, 8, 0.5), torch.Generator().manual_seed(0)
+    )
+    first, second = chosen.anchors
+    assert (first.positive.tolist(), first.box.tolist(), first.negative.tolist()) == ([0], [0], [1])
+    assert (second.positive.tolist(), second.box.tolist()) == ([], []) and len(second.negative) == 3
+    # the boxes are proposals too, after those that were found; positives first
+    assert chosen.matches[0].tolist() == [1, 0, 1, BACKGROUND]
+    expected = [_shifted(1.0, 1), _shifted(0.0), _shifted(0.0, 1), _shifted(300.0)]
+    assert chosen.proposals[0].tolist() == expected
+    assert chosen.matches[1].tolist() == [BACKGROUND]
+
+
+def test_choose_samples__without_background_draws_positives_alone() -> None:
+    anchors = torch.tensor([_shifted(0.0), _shifted(200.0)])
+    chosen = choose_samples(
+        anchors,
+        [torch.tensor([_shifted(300.0)])],
+        [BOXES[:1]],
+        Sampling(4, 1.0, 4, 1.0),
+        torch.Generator(),
+        background=False,
+    )
+    assert chosen.anchors[0].positive.tolist() == [0] and len(chosen.anchors[0].negative) == 0
+    assert chosen.matches[0].tolist() == [0] and chosen.proposals[0].tolist() == BOXES[:1].tolist()
+
+
+def test_choose_samples__an_ignore_region_is_no_background() -> None:
+    far = torch.tensor([_shifted(200.0)])
+    chosen = choose_samples(far, [far], [BOXES[:0]], Sampling(4, 0.5, 4, 0.5), torch.Generator(), ignore=[far])
+    assert len(chosen.anchors[0].negative) == 0 and len(chosen.proposals[0]) == 0

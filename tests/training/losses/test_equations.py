@@ -18,9 +18,11 @@ from ptedge.training.losses.equations import (
     class_focal_weight,
     gaussian_cross_entropy,
     gaussian_nll,
+    mean_over,
     objectness_cross_entropy,
-    safe_mean,
+    own_count,
     sharpen_classes,
+    smooth_l1,
     soft_cross_entropy,
 )
 
@@ -171,13 +173,19 @@ def test_box_focal_weight__above_one_is_zero_and_has_no_gradient() -> None:
     assert not weight.requires_grad and float(weight) == 0.0
 
 
-def test_safe_mean__rows_over_the_count() -> None:
-    torch.testing.assert_close(safe_mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 4, torch.zeros(1)), torch.tensor(2.5))
+def test_smooth_l1__by_hand() -> None:
+    # beta 1/9: below it 0.5 x^2 / beta, above it x - beta / 2
+    found = smooth_l1(torch.tensor([0.0, 0.1, -2.0]), torch.zeros(3))
+    torch.testing.assert_close(found, torch.tensor([0.0, 0.5 * 0.01 * 9, 2 - 0.5 / 9]))
 
 
-def test_safe_mean__no_rows_give_zero_with_a_gradient() -> None:
+def test_mean_over__rows_over_the_count() -> None:
+    torch.testing.assert_close(mean_over(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 4, torch.zeros(1)), torch.tensor(2.5))
+
+
+def test_mean_over__no_rows_give_zero_with_a_gradient() -> None:
     weight = torch.tensor([2.0, 3.0], requires_grad=True)
-    loss = safe_mean((weight * 2)[:0], 0, weight * 2)
+    loss = mean_over((weight * 2)[:0], own_count("", 0), weight * 2)
     loss.backward()
     assert float(loss.detach()) == 0.0
     assert weight.grad is not None and weight.grad.tolist() == [0.0, 0.0]
@@ -195,7 +203,7 @@ def _rows(seed: int) -> Tensor:
         (lambda q: soft_cross_entropy(_rows(0).softmax(dim=-1), q), (_rows(1),)),
         (lambda z: objectness_cross_entropy(_rows(0).softmax(dim=-1), z), (_rows(1)[:, 0],)),
         (lambda x: sharpen_classes(x, 0.5), (_rows(0),)),
-        (lambda x: safe_mean(x, 5, x), (_rows(0),)),
+        (lambda x: mean_over(x, 5, x), (_rows(0),)),
     ],
 )
 def test_losses__gradients_match_finite_differences(

@@ -1,4 +1,4 @@
-"""L_S and L_T on a tiny detector: values by hand, who gets a gradient, and images without anything."""
+"""L_T on a tiny detector: values by hand, who gets a gradient, and images without pseudo boxes."""
 
 from __future__ import annotations
 
@@ -7,34 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from loss_inputs import BOX, MANY, NONE, generator, gradient, images, one_anchor_of_three
 from tiny_detector import tiny_config
 from torch import Tensor
 
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, encode
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
-from ptedge.training.losses import source as source_loss
-from ptedge.training.losses import target as target_loss
 from ptedge.training.losses.assign import match
 from ptedge.training.losses.pseudo import PseudoBoxes
-from ptedge.training.losses.source import Sampling, Targets, source_losses
-from ptedge.training.losses.target import TargetRule, target_losses
-
-MANY = Sampling(rpn_count=256, rpn_positive=0.5, roi_count=64, roi_positive=0.25)
-BOX = torch.tensor([[20.0, 16.0, 44.0, 40.0]])  # 24 x 24 around (32, 28)
-NONE = torch.zeros(0, 4)
-
-
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
-
-
-def images(count: int = 1) -> Tensor:
-    return torch.rand(count, 3, 64, 96, generator=generator()) * 255
-
-
-def labels(boxes: Tensor, label: int = 1, ignore: Tensor = NONE) -> Targets:
-    return Targets(boxes, torch.full((len(boxes),), label, dtype=torch.int64), ignore)
+from ptedge.training.losses.target import TargetRule, sample_target, target_losses, target_rpn_losses
 
 
 def pseudo(boxes: Tensor = BOX, p: tuple[float, ...] = (0.1, 0.8, 0.1), **changes: Any) -> PseudoBoxes:
@@ -56,80 +38,21 @@ def target(
     model: ProbabilisticFasterRCNN, boxes: list[PseudoBoxes], rule: TargetRule | None = None
 ) -> dict[str, Tensor]:
     rule = rule or TargetRule(background=False, box_scale=1.0)
-    return target_losses(model, images(len(boxes)), boxes, rule, MANY, generator())
+    outputs = model(images(len(boxes)))
+    samples = sample_target(outputs, boxes, rule, MANY, generator())
+    roi = model.roi(outputs.features, samples.proposals)
+    return target_losses(outputs.rpn, roi, samples, boxes, rule, model.config.probabilistic)
 
 
-def gradient(model: ProbabilisticFasterRCNN, loss: Tensor) -> dict[str, Tensor | None]:
-    model.zero_grad(set_to_none=True)
-    loss.backward()
-    return {name: p.grad for name, p in model.named_parameters()}
+def rpn_losses(rpn: RPNOutput, boxes: list[PseudoBoxes], rule: TargetRule) -> dict[str, Tensor]:
+    outputs = Outputs(NONE, NONE, rpn, [NONE] * len(boxes))
+    return target_rpn_losses(rpn, sample_target(outputs, boxes, rule, MANY, generator()), boxes, rule, True)
 
 
-# ------------------------------------------------------------------ source
-
-
-def test_source_losses__move_weights_but_not_anchors(model: ProbabilisticFasterRCNN) -> None:
-    losses = source_losses(model, images(2), [labels(BOX), labels(NONE)], MANY, generator())
-    assert set(losses) == {"rpn_cls", "rpn_box", "roi_cls", "roi_box"}
-    assert all(bool(torch.isfinite(loss)) and loss.shape == () for loss in losses.values())
-    grads = gradient(model, torch.stack(list(losses.values())).sum())
-    assert grads.pop("anchors.log_wh") is None
-    for name, grad in grads.items():
-        assert grad is not None and torch.isfinite(grad).all(), name
-        assert grad.any(), name
-
-
-def test_source_losses__images_without_boxes_teach_background(model: ProbabilisticFasterRCNN) -> None:
-    losses = source_losses(model, images(2), [labels(NONE), labels(NONE)], MANY, generator())
-    assert float(losses["rpn_box"].detach()) == float(losses["roi_box"].detach()) == 0.0
-    # fresh heads: objectness near 1/2, three classes nearly alike
-    assert float(losses["rpn_cls"].detach()) == pytest.approx(math.log(2.0), abs=0.05)
-    assert float(losses["roi_cls"].detach()) == pytest.approx(math.log(3.0), abs=0.05)
-    grads = gradient(model, torch.stack(list(losses.values())).sum())
-    logits = grads["roi_head.logits.bias"]
-    assert logits is not None and bool(logits[2] < 0) and bool((logits[:2] > 0).all())  # background rises
-    box = grads["roi_head.deltas.weight"]
-    assert box is not None and not box.any()
-
-
-def test_source_losses__an_ignore_region_over_everything_leaves_nothing(model: ProbabilisticFasterRCNN) -> None:
-    everywhere = torch.tensor([[-200.0, -200.0, 400.0, 400.0]])
-    losses = source_losses(model, images(), [labels(NONE, ignore=everywhere)], MANY, generator())
-    assert all(float(loss.detach()) == 0.0 for loss in losses.values())
-    grads = gradient(model, torch.stack(list(losses.values())).sum())
-    grads.pop("anchors.log_wh")
-    assert all(grad is not None and not grad.any() for grad in grads.values())
-
-
-def _rpn_output(logit: float, delta: float, variance: float) -> RPNOutput:
-    anchors = torch.cat([BOX + torch.tensor([0.0, 0.0, 6.0, 0.0]), BOX + 500, BOX + 600]).requires_grad_()
-    return RPNOutput(torch.full((1, 3), logit), torch.full((1, 3, 4), delta), torch.full((1, 3, 4), variance), anchors)
-
-
-def test_rpn_losses__source_by_hand() -> None:
-    # one anchor 30 x 24 with IoU 0.8 against the box 24 x 24: t = (-0.1, 0, log 0.8, 0); two anchors are background
-    output = _rpn_output(logit=math.log(3.0), delta=0.1, variance=0.25)
-    losses = source_loss._rpn_losses(output, [labels(BOX)], MANY, generator(), True)
-    t = [-0.1, 0.0, math.log(0.8), 0.0]
-    nll = sum(0.5 * (math.log(2 * math.pi) + math.log(0.25) + (v - 0.1) ** 2 / 0.25) for v in t)
-    assert float(losses["rpn_box"]) == pytest.approx(nll / 3, rel=1e-5)  # over all three sampled anchors
-    assert float(losses["rpn_cls"]) == pytest.approx(-(math.log(0.75) + 2 * math.log(0.25)) / 3, rel=1e-5)
-
-
-def test_rpn_losses__source_without_variances_is_smooth_l1() -> None:
-    losses = source_loss._rpn_losses(_rpn_output(0.0, 0.0, 0.0), [labels(BOX)], MANY, generator(), False)
-    # beta 1/9: below it 0.5 x^2 / beta, above it x - beta / 2
-    expected = 0.5 * 0.1**2 * 9 + (-math.log(0.8) - 0.5 / 9)
-    assert float(losses["rpn_box"]) == pytest.approx(expected / 3, rel=1e-5)
-
-
-# ------------------------------------------------------------------ target
-
-
-def test_rpn_losses__target_by_hand() -> None:
-    output = _rpn_output(logit=math.log(3.0), delta=0.1, variance=0.25)
+def test_target_rpn_losses__by_hand() -> None:
+    output = one_anchor_of_three(logit=math.log(3.0), delta=0.1, variance=0.25)
     rule = TargetRule(background=False, box_scale=0.5)
-    losses = target_loss._rpn_losses(output, [pseudo()], rule, MANY, generator(), True)
+    losses = rpn_losses(output, [pseudo()], rule)
     # the teacher's proposal is the anchor, so its variance 0.2 only changes weights: by 1/100 and 1/25
     t, s2 = [-0.1, 0.0, math.log(0.8), 0.0], [0.002, 0.002, 0.008, 0.008]
     h = sum(
@@ -140,18 +63,18 @@ def test_rpn_losses__target_by_hand() -> None:
     assert float(losses["target_rpn_cls"]) == pytest.approx(0.7 * cls, rel=1e-5)
 
 
-def test_rpn_losses__target_background_is_an_option() -> None:
-    output = _rpn_output(logit=math.log(3.0), delta=0.1, variance=0.25)
+def test_target_rpn_losses__background_is_an_option() -> None:
+    output = one_anchor_of_three(logit=math.log(3.0), delta=0.1, variance=0.25)
     rule = TargetRule(background=True, box_scale=1.0)
-    losses = target_loss._rpn_losses(output, [pseudo()], rule, MANY, generator(), True)
+    losses = rpn_losses(output, [pseudo()], rule)
     cls = -0.7 * (0.9 * math.log(0.75) + 0.1 * math.log(0.25)) - 2 * math.log(0.25)
     assert float(losses["target_rpn_cls"]) == pytest.approx(cls / 3, rel=1e-5)
 
 
-def test_rpn_losses__target_background_box_teaches_no_box() -> None:
-    output = _rpn_output(logit=0.0, delta=0.1, variance=0.25)
+def test_target_rpn_losses__background_box_teaches_no_box() -> None:
+    output = one_anchor_of_three(logit=0.0, delta=0.1, variance=0.25)
     boxes = pseudo(p=(0.1, 0.2, 0.7))
-    losses = target_loss._rpn_losses(output, [boxes], TargetRule(), MANY, generator(), True)
+    losses = rpn_losses(output, [boxes], TargetRule())
     assert float(losses["target_rpn_box"].detach()) == 0.0
     assert float(losses["target_rpn_cls"]) == pytest.approx(0.7 * math.log(2.0), rel=1e-5)
 
