@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from ptedge import __version__
+from ptedge.commands.doctor_checks import check_engines, check_onnxruntime
 from ptedge.machine.driver import ask_driver
 from ptedge.machine.jetson import jetson_release
 from ptedge.machine.packages import (
@@ -19,12 +20,11 @@ from ptedge.machine.packages import (
     check_group,
     check_jetson,
     check_machine,
-    check_onnxruntime,
     check_opencv,
     check_package,
     check_torch,
 )
-from ptedge.machine.tensorrt_checks import check_driver, check_engines, check_tensorrt
+from ptedge.machine.tensorrt_checks import check_driver, check_tensorrt
 
 MARKS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
 

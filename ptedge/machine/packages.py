@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -21,12 +20,6 @@ from ptedge.machine.driver import MISMATCH, Driver, cuda_device_count, in_contai
 from ptedge.machine.jetson import board_model, jetson_release
 from ptedge.machine.memory import main_memory
 from ptedge.machine.nvidia_smi import gpu_list
-
-# An ONNX model of one Identity node, float x [1] -> y [1], opset 13: opening it tells what really runs on this machine.
-PROBE_MODEL = (
-    b'\x08\x08\x12\x00:7\n\x10\n\x01x\x12\x01y"\x08Identity\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01'
-    b"b\x0f\n\x01y\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01B\x04\n\x00\x10\r"
-)
 
 DRIVER = "sudo ubuntu-drivers install"
 HEADLESS = "pip install --force-reinstall opencv-python-headless"
@@ -184,48 +177,6 @@ def check_opencv(on_jetson: bool) -> list[Check]:
         fix = f"sudo apt-get install {'nvidia-opencv' if on_jetson else 'python3-opencv'}"
         checks.append(Check("csi://, GStreamer", "problem" if on_jetson else "missing", detail, fix))
     return checks
-
-
-def check_onnxruntime(on_jetson: bool) -> Check:
-    """What ONNX Runtime really runs a model on, found by opening a tiny one.
-
-    Args:
-        on_jetson: this is a Jetson.
-    """
-    name, plain = "ONNX Runtime", "pip install onnxruntime"
-    both = [d for d in ("onnxruntime", "onnxruntime-gpu") if version_of(d)]
-    if len(both) == 2:  # they share a folder: the one installed last wins, in part
-        fix = "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"
-        return Check(name, "problem", "onnxruntime and onnxruntime-gpu are both installed and spoil each other", fix)
-    try:
-        import onnxruntime
-    except (ImportError, OSError) as error:
-        return Check(name, "problem", f"cannot be loaded: {error}", plain)
-    from ptedge.errors import PtedgeError
-
-    try:
-        from ptedge.backends.ort import OrtRunner
-    except ImportError as error:
-        return Check(name, "problem", f"{onnxruntime.__version__}, but {error.name} is missing (see its line)")
-    with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "probe.onnx"
-        model.write_bytes(PROBE_MODEL)
-        try:
-            with OrtRunner(model, "auto", threads=1) as runner:
-                backend, reason = runner.backend, runner.reason
-        except PtedgeError as error:
-            return Check(name, "problem", f"{onnxruntime.__version__} cannot run a model: {error}", plain)
-    detail = f"{onnxruntime.__version__}, runs on {backend} ({reason})"
-    if backend == "cuda" or cuda_device_count() == 0:
-        return Check(name, "ok", detail)
-    if on_jetson:
-        detail += "; the command is for JetPack 6"
-        fix = "pip install onnxruntime-gpu from the package index NVIDIA names for this JetPack"
-    elif "onnxruntime-gpu" in both:
-        fix = 'pip install "onnxruntime-gpu[cuda,cudnn]"'
-    else:
-        fix = 'pip uninstall -y onnxruntime && pip install "onnxruntime-gpu[cuda,cudnn]"'
-    return Check(name, "problem", detail, fix)
 
 
 def check_torch() -> list[Check]:

@@ -190,39 +190,3 @@ def try_import(module: str) -> str:
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no reason given"])[-1]
     return ""
-
-
-def check_engines(bundle: Path, driver: Driver) -> list[Check]:
-    """Whether the engines of a bundle fit this machine.
-
-    Args:
-        bundle: folder.
-        driver: its first GPU is what they must fit.
-
-    Raises:
-        ArtifactError: the bundle is broken.
-    """
-    from ptedge.artifacts.bundle import open_bundle
-    from ptedge.artifacts.engine_file import Platform, differences
-
-    opened = open_bundle(bundle)
-    records, folder = opened.manifest.engines, opened.model_path.parent
-    build = f"ptedge build {folder}"
-    version = tensorrt_version()
-    if not records:
-        useful = bool(driver.gpus and version)
-        return [Check("engines", "missing" if useful else "info", "the bundle holds none", build if useful else "")]
-    if not driver.gpus or version is None:
-        lack = "no GPU answers" if not driver.gpus else "TensorRT is not installed"
-        made = "; ".join(f"{r.file} is for TensorRT {r.tensorrt} on {r.gpu}" for r in records)
-        return [Check("engines", "problem", f"{lack}: {made}. Run with --backend cpu, or repair the lines above")]
-    cuda = f"{driver.cuda[0]}.{driver.cuda[1]}" if driver.cuda else ""
-    here = Platform(version, cuda, driver.gpus[0].name, driver.gpus[0].compute_capability)
-    checks = []
-    for record in records:
-        found = differences(record, here, opened.model_hash)
-        if not (folder / record.file).is_file():
-            found.append("the file is missing")
-        detail = f"{record.file}: {', '.join(found) or 'fits this machine'}"
-        checks.append(Check("engine", "problem" if found else "ok", detail, build if found else ""))
-    return checks

@@ -51,14 +51,6 @@ def fake_opencv(monkeypatch: pytest.MonkeyPatch, build: str) -> None:
     monkeypatch.setitem(sys.modules, "cv2", fake)
 
 
-def test_probe_model__is_valid_onnx() -> None:
-    import onnx
-
-    model = onnx.load_from_string(machine.PROBE_MODEL)
-    onnx.checker.check_model(model)
-    assert [node.op_type for node in model.graph.node] == ["Identity"]
-
-
 def test_check_group__names_what_is_absent(installed: Versions) -> None:
     installed({"torch": "2.4.0"})
     got = machine.check_group("export", ("torch", "onnx"), "export")
@@ -141,46 +133,6 @@ def test_check_opencv__cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, install
     assert got.status == "problem"
     assert "libGL.so.1" in got.detail
     assert got.fix.startswith("pip uninstall -y opencv-python && pip install")
-
-
-def test_check_onnxruntime__absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    forbid_import(monkeypatch, "onnxruntime", "No module named 'onnxruntime'")
-    got = machine.check_onnxruntime(on_jetson=False)
-    assert (got.status, got.fix) == ("problem", "pip install onnxruntime")
-
-
-def test_check_onnxruntime__both_packages(installed: Versions) -> None:
-    installed({"onnxruntime": "1.20", "onnxruntime-gpu": "1.20"})
-    got = machine.check_onnxruntime(on_jetson=False)
-    assert got.status == "problem"
-    assert got.fix.endswith("pip install onnxruntime-gpu")
-
-
-@pytest.mark.parametrize(
-    ("package", "on_jetson", "fix"),
-    [
-        ("onnxruntime-gpu", False, 'pip install "onnxruntime-gpu[cuda,cudnn]"'),
-        ("onnxruntime", False, 'pip uninstall -y onnxruntime && pip install "onnxruntime-gpu[cuda,cudnn]"'),
-        (
-            "onnxruntime",
-            True,
-            "pip install onnxruntime-gpu from the package index NVIDIA names for this JetPack",
-        ),
-    ],
-)
-def test_check_onnxruntime__gpu_that_it_does_not_use(
-    monkeypatch: pytest.MonkeyPatch,
-    installed: Versions,
-    devices: Callable[[int], None],
-    package: str,
-    on_jetson: bool,
-    fix: str,
-) -> None:
-    monkeypatch.setattr("ptedge.backends.ort.cuda_device_count", lambda: 0)  # so the probe runs on the CPU
-    installed({package: "1.20"})
-    devices(1)
-    got = machine.check_onnxruntime(on_jetson)
-    assert (got.status, got.fix) == ("problem", fix)
 
 
 def test_check_torch__cpu_build_beside_a_gpu(
