@@ -13,7 +13,7 @@ PARTS = ("training", "export", "runtime", "samples")
 FOLDERS = ("ptedge", *PARTS)
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-Assigned = ast.Assign | ast.AnnAssign | ast.For | ast.With
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def name_of(path: Path) -> str:
@@ -32,8 +32,13 @@ MODULES = {module_of(path): path for path in FILES}
 
 
 def package_of(module: str) -> str:
-    """The package a module lies in; a package lies in its parent, so that its face is no part of what it shows."""
+    """The package that a module, or a package, lies in."""
     return module.rpartition(".")[0]
+
+
+def home_of(module: str) -> str:
+    """The package whose code this is: a package's own, for its __init__."""
+    return module if MODULES[module].name == "__init__.py" else package_of(module)
 
 
 def part_of(module: str) -> str:
@@ -136,3 +141,63 @@ def resolves(dotted: str) -> bool:
             return node is not None
         return len(rest) == 2 and isinstance(node, ast.ClassDef) and rest[1] in attributes_of(node)
     return False
+
+
+@cache
+def literals() -> set[str]:
+    """All strings in the code."""
+    nodes = (node for path in FILES for node in ast.walk(tree_of(path)))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+@cache
+def face_of(package: Path) -> list[str] | None:
+    """``__all__`` of a package's __init__.py; None where it has none."""
+    node = members_of(tree_of(package).body).get("__all__")
+    return list(ast.literal_eval(node.value)) if isinstance(node, ast.Assign) else None
+
+
+def functions_of(path: Path) -> Iterator[tuple[Function, int, int]]:
+    """Each function with the lines of its body, docstring left out, and its parameters, self left out."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+            given = node.args
+            every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+            count = len([one for one in every if one is not None and one.arg not in {"self", "cls"}])
+            yield node, (body[-1].end_lineno or 0) - body[0].lineno + 1, count
+
+
+NOT_PRIVATE = {"_replace", "_asdict", "_fields"}  # of named tuples, documented
+NOT_PRIVATE |= {"_workers", "_shutdown_workers"}  # of torch's DataLoader, which has no public way to end its workers
+
+
+def is_private(name: str) -> bool:
+    """Whether a name is its module's own affair."""
+    return name.startswith("_") and not name.endswith("__") and name not in NOT_PRIVATE
+
+
+def private_names_reached(path: Path) -> list[str]:
+    """Private names of other modules of the house that a file imports, or reaches as an attribute of what it holds."""
+    tree = tree_of(path)
+    nodes = list(ast.walk(tree))
+    found, own, foreign = [], set(), set()
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            house = isinstance(node, ast.ImportFrom) and (node.level > 0 or (node.module or "").startswith("ptedge"))
+            names = [alias.name for alias in node.names]
+            found += [f"line {node.lineno}: {name}" for name in names if house and is_private(name)]
+            if not house:
+                foreign |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ClassDef):
+            own |= attributes_of(node)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            own.add(node.name)
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+            root: ast.expr = node
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if not (isinstance(root, ast.Name) and root.id in foreign):
+                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return found

@@ -5,11 +5,26 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from places import ROOT
+from source_tree import (
+    FILES,
+    MODULES,
+    at_head,
+    edges,
+    face_of,
+    home_of,
+    imports_in,
+    literals,
+    members_of,
+    module_of,
+    name_of,
+    package_of,
+    part_of,
+    tree_of,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,31 +32,18 @@ else:
     import tomli as tomllib
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-PARTS = ("training", "export", "runtime", "samples")
-FOLDERS = ("ptedge", *PARTS)
-FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 # not installed on a device
 WORKSHOP_ONLY = {"torch", "torchvision", "timm", "onnx", "rich", "tomli_w", "matplotlib", "tensorboard", "h5py"}
 HEAVY = {"torch", "torchvision", "timm", "onnx", "cv2", "onnxruntime", "tensorrt", "pycuda"}
 MOST_LINES = 350
 MOST_LINES_OF_A_TEST = 400
-
-
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
-def module_of(path: Path) -> str:
-    """Dotted name as installed: training/losses/target.py is ptedge.training.losses.target."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    parts = parts if parts[0] == "ptedge" else ("ptedge", *parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def part_of(module: str) -> str:
-    """training, export, runtime or samples; else ptedge, the core."""
-    words = module.split(".")
-    return words[1] if len(words) > 1 and words[1] in PARTS else "ptedge"
+MOST_LINES_OF_A_FUNCTION = 60  # its docstring not counted
+MOST_PARAMETERS = 12
+MOST_MODULES = 22  # in a folder
+# each may import those before it, and no other
+CORE = ("ptedge", "machine", "frames", "data", "detector", "artifacts", "backends", "scores", "commands")
+# each needs only those before it, by whatever way; what is not named here serves all of them
+TRAINING = ("losses", "batches", "watch", "loop", "pretrain", "adapt", "cli")
 
 
 def may_use_torch(path: Path) -> bool:
@@ -49,38 +51,9 @@ def may_use_torch(path: Path) -> bool:
     return name_of(path) in files or name_of(path).startswith(("ptedge/detector/", "training/", "export/"))
 
 
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"), filename=str(path))
-
-
-def imports_in(path: Path, nodes: Iterator[ast.AST]) -> Iterator[tuple[str, int]]:
-    """Absolute names imported, with the line; relative ones resolved."""
-    package = module_of(path).split(".")
-    if path.name != "__init__.py":
-        package = package[:-1]
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            stem = ".".join([*base, *([node.module] if node.module else [])])
-            yield stem, node.lineno
-            yield from ((f"{stem}.{alias.name}", node.lineno) for alias in node.names)
-
-
 def imports_at_head(path: Path) -> set[str]:
-    """Top-level names that importing the file imports (not those inside functions or under TYPE_CHECKING)."""
-
-    def walk(node: ast.AST) -> Iterator[ast.AST]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                continue
-            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
-                continue
-            yield child
-            yield from walk(child)
-
-    return {name.split(".")[0] for name, _ in imports_in(path, walk(tree_of(path)))}
+    """Top-level names that importing the file imports."""
+    return {name.split(".")[0] for name, _ in imports_in(path, at_head(path))}
 
 
 def run_python(code: str) -> str:
@@ -209,3 +182,97 @@ def test_code__nothing_is_evaluated_from_text() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"eval", "exec"}
     ]
     assert not wrong
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Each set of nodes that reach one another."""
+    reach = {node: reachable(graph, node) for node in graph}
+    found = {tuple(sorted(other for other in graph if other in reach[node] and node in reach[other])) for node in graph}
+    return [list(circle) for circle in sorted(found) if circle]
+
+
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    """Nodes that a walk from ``start`` comes to; itself only where there is a way back."""
+    found: set[str] = set()
+    ahead = list(graph.get(start, ()))
+    while ahead:
+        node = ahead.pop()
+        if node not in found:
+            found.add(node)
+            ahead += graph.get(node, ())
+    return found
+
+
+NEEDS = {module_of(path): {name for name, _ in edges(path)} for path in FILES}
+
+
+def test_circles__are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [["b", "c"]]
+
+
+def test_core__each_package_imports_only_those_below_it() -> None:
+    ranks = {name if name == "ptedge" else f"ptedge.{name}": rank for rank, name in enumerate(CORE)}
+    assert {home_of(module) for module in NEEDS if part_of(module) == "ptedge"} == set(ranks)
+    wrong = [
+        f"{module} needs {other}"
+        for module, others in NEEDS.items()
+        for other in others
+        if home_of(module) in ranks and ranks[home_of(other)] > ranks[home_of(module)]
+    ]
+    assert not wrong
+
+
+def test_training__each_stage_needs_only_those_below_it() -> None:
+    def rank_of(module: str) -> int:
+        name = module.split(".")[2] if module.startswith("ptedge.training.") else ""
+        return TRAINING.index(name) if name in TRAINING else -1
+
+    wrong = [
+        f"{module} needs {other}"
+        for module in NEEDS
+        if rank_of(module) >= 0
+        for other in reachable(NEEDS, module)
+        if rank_of(other) > rank_of(module)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", sorted(path for path in FILES if path.name == "__init__.py"), ids=name_of)
+def test_faces__name_what_is_there(package: Path) -> None:
+    module = module_of(package)
+    there = {name.rpartition(".")[2] for name, path in MODULES.items() if package_of(name) == module}
+    face = face_of(package)
+    assert face is not None, "each package says in __all__ what others may import"
+    assert face == sorted(face)
+    assert [name for name in face if name not in there | set(members_of(tree_of(package).body))] == []
+
+
+def test_faces__others_import_only_what_they_show() -> None:
+    wrong = []
+    for path in FILES:
+        for name, line in edges(path):
+            if MODULES[name].name != "__init__.py" and package_of(name) != home_of(module_of(path)):
+                shown = face_of(MODULES[package_of(name)]) or []
+                if name.rpartition(".")[2] not in shown:
+                    wrong.append(f"{name_of(path)}:{line} imports {name}")
+    assert not wrong, "let their package show them (__all__ in its __init__.py), or import what it shows already"
+
+
+def test_faces__show_nothing_that_nobody_wants() -> None:
+    wanted = {name for path in FILES for name, _ in edges(path) if package_of(name) != home_of(module_of(path))}
+    wanted |= {text.partition(":")[0] for text in literals()}  # commands are named by strings
+    pages = "".join(page.read_text("utf-8") for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    idle = [
+        f"{module_of(package)}.{name}"
+        for package in MODULES.values()
+        if package.name == "__init__.py"
+        for name in face_of(package) or []
+        if (full := f"{module_of(package)}.{name}") in MODULES and full not in wanted and full not in pages
+    ]
+    assert not idle
+
+
+def test_folders__can_be_taken_in_at_a_glance() -> None:
+    folders = {path.parent for path in FILES}
+    counts = {name_of(folder): len([p for p in folder.glob("*.py") if p.name != "__init__.py"]) for folder in folders}
+    assert not {folder: count for folder, count in counts.items() if count > MOST_MODULES}

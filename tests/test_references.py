@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from source_tree import FILES, TESTS, attributes_of, members_of, name_of, resolves, tree_of
+from source_tree import FILES, TESTS, attributes_of, literals, members_of, name_of, resolves, tree_of
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 SCRIPTS = sorted((ROOT / ".ci").glob("*.py"))
@@ -107,13 +107,6 @@ def test_modules__named_in_pages_exist(page: Path) -> None:
     known = {name_of(path) for path in CODE}
     named = re.findall(r"[\w./-]*\w\.py\b", page.read_text("utf-8"))
     assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in known)] == []
-
-
-@cache
-def literals() -> set[str]:
-    """Strings in the code: names of formats are among them, and look like those of modules."""
-    nodes = (node for path in FILES for node in ast.walk(tree_of(path)))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

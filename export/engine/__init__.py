@@ -1,4 +1,6 @@
 """TensorRT engines from a bundle, built in a process of their own.
 
-``build`` is what ``ptedge build`` calls.
+The command calls ``build``; verification knows the worker's words.
 """
+
+__all__ = ["build", "worker"]

@@ -1,4 +1,6 @@
 """The float32 graph in float16 or with int8 layers, and which layers those may be.
 
-``convert`` is what the export command calls.
+The export command calls ``convert``; engines and verification read types and layers of a graph.
 """
+
+__all__ = ["convert", "graph_types", "layers"]

@@ -1,4 +1,6 @@
 """Files that ptedge writes and reads again: checkpoint, bundle, engine, and what they record of their origin.
 
-Each module opens, checks and writes one kind; only ``checkpoint`` needs torch.
+Others open and write each kind through its module; only ``checkpoint`` needs torch.
 """
+
+__all__ = ["bundle", "checkpoint", "conversion", "engine_file", "onnx_metadata", "torch_zip"]

@@ -1,4 +1,17 @@
 """What runs a model: ONNX Runtime, TensorRT or a checkpoint in torch, behind one form of asking.
 
-``choose`` opens a runner for arrays, ``predictor`` opens anything that turns images into detections.
+Others open a runner of arrays by ``choose``, or what turns images into detections by the predictors; the rest is for
+those who must know which backend it is.
 """
+
+__all__ = [
+    "bundle_predictor",
+    "checkpoint_predictor",
+    "choose",
+    "cuda",
+    "ort",
+    "predictor",
+    "providers",
+    "runner",
+    "trt",
+]

@@ -1,5 +1,7 @@
 """Unlabelled frames from files, videos and cameras: found, opened, decoded, numbered, and read anew after faults.
 
-A consumer opens a source (``source``) or an index for training (``index``); the rest tells what a source is
-and how it fares.
+Others open a source, or an index for training, by ``source`` and read single images by ``images``; addresses and
+states are told by the rest.
 """
+
+__all__ = ["address", "files", "images", "source", "status"]

@@ -1,4 +1,6 @@
 """What this machine is: driver, GPUs, memory, packages; every question to it is asked here.
 
-Nothing here loads a model or needs torch.
+Others may ask any module named below; nothing here loads a model or needs torch.
 """
+
+__all__ = ["cpu", "driver", "jetson", "kernel_files", "memory", "nvidia_smi", "packages", "tensorrt_checks"]

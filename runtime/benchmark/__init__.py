@@ -1,4 +1,6 @@
 """How fast bundles run on this machine, and whether two measurements differ.
 
-``cli`` is the command ``ptedge benchmark``.
+The command line loads ``cli``; nothing else imports from here.
 """
+
+__all__ = ["cli"]

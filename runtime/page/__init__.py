@@ -1,4 +1,6 @@
 """The live page of a run and its numbers for Prometheus.
 
-``serve`` is what a run starts.
+A run starts ``serve`` and feeds ``view``; ``status`` is what the page tells.
 """
+
+__all__ = ["serve", "status", "view"]

@@ -1,4 +1,6 @@
 """Where detections go: files, video, network, field folder.
 
-``choose`` opens them by name.
+A run opens them by name through ``choose`` and speaks to all in one form; the rest are its kinds.
 """
+
+__all__ = ["choose", "coco", "collect", "files", "push"]

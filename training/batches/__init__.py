@@ -1,4 +1,7 @@
 """What a step sees: images and frames, letterboxed, in weak and strong views, drawn by seed and place.
 
-``steps`` gives the endless sequence, ``loader`` prepares it in worker processes.
+Training takes batches from ``steps`` made by ``views``; monitors make theirs the same way, and ``loader`` prepares
+them in processes.
 """
+
+__all__ = ["augment", "loader", "steps", "views"]

@@ -1,4 +1,7 @@
-"""The equations of Probabilistic Teacher and the losses made of them.
+"""The equations of Probabilistic Teacher (docs/method.md) and the losses made of them.
 
-``equations`` are pure functions; ``source``, ``target`` and ``align`` put them together for a batch.
+``equations`` are pure functions; a step puts together ``source``, ``target`` and ``align`` from outputs, labels and
+``pseudo`` boxes.
 """
+
+__all__ = ["align", "equations", "pseudo", "source", "target"]

@@ -1,4 +1,6 @@
 """Tables of runs: baselines and variants over seeds, run, scored and compared.
 
-``cli`` is the command ``ptedge study``; everything else serves it.
+The command line loads ``cli``, and curves draw what ``plot`` makes of a study; everything else serves the command.
 """
+
+__all__ = ["cli", "plot", "score"]

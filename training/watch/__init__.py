@@ -1,4 +1,7 @@
 """What watches over an adaptation without labels: monitors, guards, and the choice of the model to deploy.
 
-``supervise`` is what the loop calls; the rest are its rules.
+The loop calls ``supervise``, settings come from the modules that use them; ``monitor`` also counts pseudo boxes for
+the log.
 """
+
+__all__ = ["choose", "guard", "monitor", "monitor_set", "supervise"]
