@@ -4,4 +4,4 @@
 ``pseudo`` boxes.
 """
 
-__all__ = ["align", "equations", "pseudo", "source", "target"]
+__all__ = ["align", "assign", "equations", "pseudo", "source", "target"]
