@@ -26,9 +26,11 @@ def _parse_backends(ctx: click.Context, param: click.Parameter, value: str | Non
     """Names separated by commas; a usage error for one that is none."""
     if value is None:
         return None
+    from .verify.backends import BACKENDS
+
     names = tuple(name.strip() for name in value.split(","))
-    if wrong := [name for name in names if name not in ("cpu", "cuda", "tensorrt")]:
-        raise click.BadParameter(f"{wrong[0]!r} is none of cpu, cuda, tensorrt", ctx, param)
+    if wrong := [name for name in names if name not in BACKENDS]:
+        raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(BACKENDS)}", ctx, param)
     return names
 
 
@@ -73,7 +75,7 @@ def export(
     Example: ptedge export runs/adapted/model.pt --out bundle
              ptedge export runs/adapted/model.pt --out bundle8 --precision int8 --calibrate frames
     """
-    from .to_onnx import export_checkpoint
+    from .to_bundle import export_checkpoint
 
     bundle, report = export_checkpoint(
         checkpoint,
@@ -141,7 +143,7 @@ def build(
     Example: ptedge build bundle
     """
     from .engine.build import build_engine, default_timing_cache
-    from .engine.worker import BuildOptions
+    from .engine.options import BuildOptions
 
     options = BuildOptions(workspace, optimization_level, tf32, version_compatible, hardware, dla)
     cache = timing_cache or default_timing_cache()
@@ -192,41 +194,21 @@ def verify(
     """
     from ptedge.errors import ArtifactError
 
-    from .verify.verify import allowed, failed, verify_bundle
+    from .verify.check import failed
+    from .verify.report import failure, to_document, to_lines
+    from .verify.verify import allowed, verify_bundle
 
     checks, source = verify_bundle(bundle, against, frames, limit, data=data, images=images, backends=backends)
-    bad = failed(checks)
     if as_json:
-        rows = [{"check": c.name, "passed": c.passed, "judged": c.judged, "detail": c.detail} for c in checks]
-        document = {
-            "bundle": str(bundle),
-            "against": str(source) if source else None,
-            "passed": not bad,
-            "limits": allowed(bundle),
-            "checks": rows,
-        }
-        click.echo(json.dumps(document, indent=2))
+        click.echo(json.dumps(to_document(checks, bundle, source, allowed(bundle)), indent=2))
     else:
-        width = max(len(check.name) for check in checks)
-        for check in checks:
-            mark = "FAIL" if not check.passed else "ok  " if check.judged else "--  "
-            click.echo(f"{mark}  {check.name:{width}}  {check.detail}")
-        click.echo(allowed(bundle))
+        click.echo("\n".join([*to_lines(checks), allowed(bundle)]))
     if source is None:
         click.echo(
             "no checkpoint beside the bundle matches its lineage; to compare, give --against CHECKPOINT", err=True
         )
-    if bad:
-        raise ArtifactError(
-            f"{bundle} fails {len(bad)} of {len(checks)} checks, first: {bad[0].name} ({bad[0].detail}). "
-            f"{_repair(bad[0].name, bundle, source)}"
-        )
-
-
-def _repair(check: str, bundle: Path, checkpoint: Path | None) -> str:
-    if check.startswith("tensorrt"):
-        return f"Build it again: ptedge build {bundle} --force; if that does not help, export in a higher precision"
-    return f"Write it again: ptedge export {checkpoint or 'CHECKPOINT'} --out {bundle}"
+    if failed(checks):
+        raise ArtifactError(failure(checks, bundle, source))
 
 
 def describe_conversion(precision: str, conversion: Conversion) -> str:

@@ -21,3 +21,27 @@ def small_graph(weight: float) -> bytes:
     graph = helper.make_graph(nodes, "small", [images], [boxes], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return bytes(model.SerializeToString())
+
+
+def selecting_graph(weights: tuple[float, float] = (2.0, 3.0), bias: float = 0.0) -> bytes:
+    """x [6] -> times 2 ("a") -> the best 3 ("top") -> times 3 ("b") -> plus bias ("c")."""
+    nodes = [
+        onnx.helper.make_node("Mul", ["x", "w0"], ["a"], name="first"),
+        onnx.helper.make_node("TopK", ["a", "k"], ["top", "index"], name="select"),
+        onnx.helper.make_node("Mul", ["top", "w1"], ["b"], name="second"),
+        onnx.helper.make_node("Add", ["b", "bias"], ["c"], name="third"),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(np.array([weights[0]], np.float32), "w0"),
+        onnx.numpy_helper.from_array(np.array([weights[1]], np.float32), "w1"),
+        onnx.numpy_helper.from_array(np.array([bias], np.float32), "bias"),
+        onnx.numpy_helper.from_array(np.array([3], np.int64), "k"),
+    ]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [6])
+    c = onnx.helper.make_tensor_value_info("c", onnx.TensorProto.FLOAT, [3])
+    graph = onnx.helper.make_graph(nodes, "small", [x], [c], constants)
+    return bytes(
+        onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+        ).SerializeToString()
+    )

@@ -23,7 +23,6 @@ from source_tree import (
     name_of,
     package_of,
     part_of,
-    private_names_reached,
     tree_of,
 )
 
@@ -271,11 +270,6 @@ def test_faces__show_nothing_that_nobody_wants() -> None:
         if (full := f"{module_of(package)}.{name}") in MODULES and full not in wanted and full not in pages
     ]
     assert not idle
-
-
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_private_names__stay_in_their_module(path: Path) -> None:
-    assert private_names_reached(path) == []
 
 
 def test_folders__can_be_taken_in_at_a_glance() -> None:

@@ -1,6 +1,6 @@
 """TensorRT engines from a bundle, built in a process of their own.
 
-The command calls ``build``; verification knows the worker's words.
+The command calls ``build`` with ``options``; verification runs the same ``process`` for engines of its own.
 """
 
-__all__ = ["build", "worker"]
+__all__ = ["build", "options", "process"]

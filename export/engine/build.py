@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle
 from ptedge.artifacts.engine_file import EngineRecord, Platform, add_record, engine_name, same_build
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt
-from ptedge.errors import BackendError, InputError
+from ptedge.errors import InputError
 from ptedge.files import make_output_folder, sha256_file
 from ptedge.machine.memory import main_memory
 
-from .worker import BuildOptions
+from .options import BuildOptions
+from .process import run_worker
+
+Tell = Callable[[str], None]
 
 BUILDER_MB = 2500  # host memory of the builder itself: libraries, kernels of all kinds, timing (measured, TensorRT 8.5)
 MODEL_COPIES = 4  # of the weights that are held at once: file, parsed, packed, serialised
@@ -36,7 +31,7 @@ def build_engine(
     *,
     timing_cache: Path | None = None,
     force: bool = False,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Tell = lambda line: None,
 ) -> tuple[EngineRecord, bool]:
     """Build an engine of a bundle for this device.
 
@@ -68,30 +63,37 @@ def build_engine(
             return known, False
     tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
     tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
+    record = _build_into(bundle, record, options, timing_cache, tell)
+    add_record(bundle.path / MANIFEST_NAME, record)
+    return record, True
+
+
+def _build_into(
+    bundle: Bundle, planned: EngineRecord, options: BuildOptions, timing_cache: Path | None, tell: Tell
+) -> EngineRecord:
+    """Build the engine and put it into the bundle's folder; the record with what is known only now."""
     make_output_folder(bundle.path)
-    temporary = bundle.path / f".{record.file}.{os.getpid()}.tmp"
+    temporary = bundle.path / f".{planned.file}.{os.getpid()}.tmp"
     job = {
         "model": str(bundle.model_path),
         "out": str(temporary),
-        "precision": record.precision,
+        "precision": planned.precision,
         "timing_cache": str(timing_cache) if timing_cache is not None else None,
         "options": asdict(options),
     }
     try:
         done = run_worker(job, tell)
         digest = sha256_file(temporary)
-        os.replace(temporary, bundle.path / record.file)
+        os.replace(temporary, bundle.path / planned.file)
     finally:
         temporary.unlink(missing_ok=True)
-    record = replace(
-        record,
+    return replace(
+        planned,
         sha256=digest,
         built=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         seconds=float(done["seconds"]),
         memory_mb=int(done["memory_mb"]),
     )
-    add_record(bundle.path / MANIFEST_NAME, record)
-    return record, True
 
 
 def memory_advice(model_bytes: int, workspace_mb: int, free_gpu: int, available: int) -> str:
@@ -110,84 +112,6 @@ def memory_advice(model_bytes: int, workspace_mb: int, free_gpu: int, available:
     if available >> 20 < host or free_gpu >> 20 < workspace_mb:
         text += ". That may not be enough: close other programs, add swap, or lower --workspace"
     return text
-
-
-def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[str] | None = None) -> dict[str, Any]:
-    """Run the builder in its own process and wait.
-
-    Args:
-        job: of :func:`ptedge.export.engine.worker.main`.
-        tell: takes lines of progress.
-        command: program that takes the job's file; the worker by default.
-
-    Returns:
-        What the worker says it did.
-
-    Raises:
-        BackendError: it failed, with its reason; or it was killed, with what to do.
-    """
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "job.json"
-        file.write_text(json.dumps(job), "utf-8")
-        with (
-            open(Path(folder) / "log", "w+b") as log,
-            subprocess.Popen(
-                [*(command or [sys.executable, "-m", "ptedge.export.engine.worker"]), str(file)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            ) as child,
-        ):
-            try:
-                last = _follow(child, tell, started)
-                status = child.wait()
-            except BaseException:
-                child.kill()
-                raise
-            log.seek(0)
-            words = log.read().decode("utf-8", "replace").strip().splitlines()
-    if "done" in last:
-        return dict(last["done"])
-    if "error" in last:
-        raise BackendError(str(last["error"]))
-    if status == -signal.SIGKILL:
-        raise BackendError(
-            f"the builder was killed after {time.monotonic() - started:.0f} s, most likely because memory ran out. "
-            "Close other programs, add swap, lower --workspace or --optimization-level, or export a smaller --size"
-        )
-    reason = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
-    raise BackendError(
-        f"the builder ended with {reason}: {words[-1] if words else 'it said nothing'}. See ptedge doctor"
-    )
-
-
-def _follow(child: subprocess.Popen[str], tell: Callable[[str], None], started: float) -> dict[str, Any]:
-    """Pass the worker's steps on, with the time, also while it is silent; its last line."""
-    last: dict[str, Any] = {}
-    step = "starting"
-    silent = threading.Event()
-
-    def remind() -> None:
-        while not silent.wait(15.0):
-            tell(f"{time.monotonic() - started:5.0f} s  {step}, still at it")
-
-    reminder = threading.Thread(target=remind, daemon=True)
-    reminder.start()
-    try:
-        assert child.stdout is not None
-        for line in child.stdout:
-            try:
-                last = dict(json.loads(line))
-            except (ValueError, TypeError):
-                continue  # something a library printed
-            if "step" in last:
-                step = str(last["step"])
-                tell(f"{time.monotonic() - started:5.0f} s  {step}")
-    finally:
-        silent.set()
-        reminder.join()
-    return last
 
 
 def _look_around() -> tuple[Platform, int]:

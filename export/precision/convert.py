@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptedge.artifacts.conversion import Conversion
 from ptedge.errors import InputError
-from ptedge.frames.source import open_frames
-from ptedge.preprocess import Letterbox
 
-from ..made_images import make_scenes
-from .half import to_float16
+from ..network_inputs import Images, make_scenes, spread_frames
+from ..onnx_graph import Proto
+from .half import largest_values, to_float16
 from .int8_choice import LIMIT, Choice, choose_layers
-from .layers import Layers, Proto, find_layers, largest_values, multiplications
+from .layers import Layers, find_layers, multiplications
 from .quantize import PERCENTILE, only_these, to_int8
 
 Tell = Callable[[str], None]
@@ -60,16 +57,9 @@ def convert(
         return model, Conversion()
     proto = onnx.load_from_string(model)
     layers = find_layers(proto)
-    frames = np.empty((0, 3, *size), np.uint8) if calibrate is None else spread_frames(calibrate, size)
-    if precision == "int8" and len(frames) < FEWEST_FRAMES:
-        raise InputError(
-            f"{calibrate} holds {len(frames)} frames; int8 is calibrated on at least {FEWEST_FRAMES}. "
-            "Give a folder or video of what the device will see"
-        )
-    images = np.concatenate([*make_scenes(size).values(), frames])
-    images = np.concatenate([images, np.repeat(images[-1:], -len(images) % batch, axis=0)])
+    frames = _calibration_frames(calibrate, size, precision)
     tensors = [name for node in proto.graph.node if node.name in layers.between for name in node.output]
-    largest = largest_values(proto, tensors, images)
+    largest = largest_values(proto, tensors, _whole_batches([*make_scenes(size).values(), frames], batch))
     if precision == "fp16":
         out, half, kept = to_float16(proto, largest)
         work = multiplications(proto)
@@ -90,8 +80,24 @@ def convert(
     return out.SerializeToString(), conversion
 
 
+def _calibration_frames(calibrate: str | None, size: tuple[int, int], precision: str) -> Images:
+    frames = np.empty((0, 3, *size), np.uint8) if calibrate is None else spread_frames(calibrate, size, FRAMES)
+    if precision == "int8" and len(frames) < FEWEST_FRAMES:
+        raise InputError(
+            f"{calibrate} holds {len(frames)} frames; int8 is calibrated on at least {FEWEST_FRAMES}. "
+            "Give a folder or video of what the device will see"
+        )
+    return frames
+
+
+def _whole_batches(parts: list[Images], batch: int) -> Images:
+    """All images, the last one repeated until they fill the last batch."""
+    images = np.concatenate(parts)
+    return np.concatenate([images, np.repeat(images[-1:], -len(images) % batch, axis=0)])
+
+
 def _round_layers(
-    proto: Proto, layers: Layers, frames: NDArray[np.uint8], batch: int, limit: float, tell: Tell
+    proto: Proto, layers: Layers, frames: Images, batch: int, limit: float, tell: Tell
 ) -> tuple[Proto, Choice]:
     """The graph with those layers in int8 that stand it, and which these are."""
     tell(f"int8: measuring the ranges of activations on {len(frames)} frames")
@@ -121,34 +127,3 @@ def check_calibration(precision: str, calibrate: str | None, int8_error: float |
         raise InputError("--calibrate belongs to --precision int8 or fp16; leave it out")
     if precision != "int8" and int8_error is not None:
         raise InputError("--int8-error belongs to --precision int8; leave it out")
-
-
-def spread_frames(spec: str, size: tuple[int, int], limit: int = FRAMES) -> NDArray[np.uint8]:
-    """Frames at equal distances over a source of any length, letterboxed.
-
-    Whenever twice as many as wanted are held, every other one is dropped, so memory does not grow with the source.
-
-    Args:
-        spec: image, folder, list, video or field folder.
-        size: (height, width) of the network input.
-        limit: at most this many.
-
-    Returns:
-        [N, 3, H, W] uint8.
-
-    Raises:
-        InputError: no frames there.
-    """
-    held: list[NDArray[np.uint8]] = []
-    step = 1
-    for i, frame in enumerate(itertools.islice(open_frames(spec), 1000 * limit)):  # a live source never ends
-        if i % step:
-            continue
-        letterbox = Letterbox(frame.image.shape[1], frame.image.shape[0], *size)
-        held.append(letterbox.image(frame.image).transpose(2, 0, 1))
-        if len(held) == 2 * limit:
-            held, step = held[::2], 2 * step
-    if not held:
-        raise InputError(f"{spec} holds no frames. Give an image, folder, list, video or field folder")
-    rows = np.linspace(0, len(held) - 1, min(limit, len(held))).round().astype(int)
-    return np.stack([held[row] for row in rows])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ptedge.errors import ArtifactError
 
-from .layers import QUANTISING, Proto
+from ..onnx_graph import Proto
+from .layers import QUANTISING
 
 # what boxes, scores and sigma are made of: a graph of any precision computes it in float32
 FLOAT32_ONLY = frozenset(

@@ -7,11 +7,16 @@ that it keeps in float32 it still passes the value through float16, which box co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .layers import Node, Proto, find_layers, int8_nodes
+from ptedge.graph_contract import IMAGES
+
+from ..onnx_graph import Node, Proto
+from ..onnx_run import open_graph
+from .layers import find_layers, int8_nodes
 
 LARGEST = 65504.0  # of float16
 HEADROOM = 2.0  # an activation this near to the largest number is taken to reach it on another image
@@ -69,6 +74,32 @@ def to_float16(proto: Proto, largest: Mapping[str, float]) -> tuple[Proto, list[
     _replace(graph.initializer, [*kept, *added])
     converted = [name for name in layers.weighted if name in half]
     return out, converted, [name for name in layers.weighted if name not in half | int8]
+
+
+def largest_values(proto: Proto, names: Iterable[str], images: NDArray[np.uint8]) -> dict[str, float]:
+    """Largest magnitude of tensors over images, found inside the graph, so that memory does not grow with it.
+
+    Args:
+        proto: the float32 graph; unchanged.
+        names: float32 tensors of the graph.
+        images: [N, 3, H, W] uint8, N at least the graph's batch; a rest that fills no batch is left out.
+    """
+    import onnx
+
+    names = list(names)
+    probe = onnx.ModelProto()
+    probe.CopyFrom(proto)
+    del probe.graph.output[:]
+    for i, name in enumerate(names):
+        probe.graph.node.append(onnx.helper.make_node("Abs", [name], [f"probe_abs_{i}"]))
+        probe.graph.node.append(onnx.helper.make_node("ReduceMax", [f"probe_abs_{i}"], [f"probe_{i}"], keepdims=0))
+        probe.graph.output.append(onnx.helper.make_tensor_value_info(f"probe_{i}", onnx.TensorProto.FLOAT, ()))
+    session = open_graph(probe.SerializeToString())
+    batch = session.get_inputs()[0].shape[0]
+    largest = np.zeros(len(names))
+    for start in range(0, len(images) - batch + 1, batch):
+        largest = np.maximum(largest, session.run(None, {IMAGES: images[start : start + batch]}))
+    return dict(zip(names, map(float, largest), strict=True))
 
 
 def float32_tensors(proto: Proto) -> set[str]:

@@ -9,17 +9,17 @@ errors together stay below a limit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.backends.providers import CPU, session_settings
+from ptedge.graph_contract import IMAGES
 
-from ..verify.by_layer import decisions, graph_with_outputs
-from .layers import Layers, Proto, multiplications
+from ..onnx_graph import OnnxGraph, Proto, graph_with_outputs
+from ..onnx_run import Arrays, open_graph, run_graph
+from .layers import Layers, multiplications
 from .quantize import only_these
 
 LIMIT = 0.015  # of the error at the predictors; docs/precision.md compares
@@ -95,34 +95,23 @@ class ErrorMeter:
         self._proto = proto
         self._outputs = [node.output[0] for node in proto.graph.node if node.name in layers.predictors]
         rows = np.linspace(0, len(frames) - 1, -(-FRAMES // batch) * batch).round().astype(int)
-        self._feeds = [{"images": frames[rows[i : i + batch]]} for i in range(0, len(rows), batch)]
+        images = [{IMAGES: frames[rows[i : i + batch]]} for i in range(0, len(rows), batch)]
         model = proto.SerializeToString()
-        handed = decisions(model)
-        answers = _run(model, [*handed, *self._outputs], {}, self._feeds)
-        for feeds, answer in zip(self._feeds, answers, strict=True):
-            feeds.update(zip(handed, answer, strict=False))
-        self._handed = {name: self._feeds[0][name] for name in handed}
-        self._wanted = [answer[len(handed) :] for answer in answers]
-        self._variance = np.mean([[np.var(value) for value in answer] for answer in self._wanted], axis=0)
+        self._decisions = OnnxGraph(model).decisions
+        session = open_graph(graph_with_outputs(model, [*self._decisions, *self._outputs]))
+        self._wanted = [
+            feeds | run_graph(session, feeds) for feeds in images
+        ]  # what the other graphs are fed with, too
+        spread = [[np.var(values[name]) for name in self._outputs] for values in self._wanted]
+        self._variance = np.mean(spread, axis=0)
 
     def error(self, quantised: Proto, names: Collection[str]) -> float:
         """The error while these layers are in int8, as in ``quantised``, and all others in float32."""
         model = only_these(self._proto, quantised, names).SerializeToString()
-        answers = _run(model, self._outputs, self._handed, self._feeds)
-        squares = [
-            [np.mean(np.square(a - b, dtype=np.float64)) for a, b in zip(answer, wanted, strict=True)]
-            for answer, wanted in zip(answers, self._wanted, strict=True)
-        ]
+        session = open_graph(graph_with_outputs(model, self._outputs, self._decisions))
+        squares = [self._squares(run_graph(session, wanted), wanted) for wanted in self._wanted]
         return float(np.sqrt(np.mean(np.mean(squares, axis=0) / (self._variance + 1e-12))))  # 0 where all is constant
 
-
-def _run(
-    model: bytes, outputs: Sequence[str], handed: dict[str, NDArray[Any]], feeds: Sequence[dict[str, NDArray[Any]]]
-) -> list[list[NDArray[Any]]]:
-    """Outputs of a graph, one list for each of ``feeds``; ``handed`` become inputs."""
-    import onnxruntime
-
-    graph = graph_with_outputs(model, outputs, handed)
-    session = onnxruntime.InferenceSession(graph, session_settings(), providers=[CPU])
-    takes = {value.name for value in session.get_inputs()}
-    return [session.run(list(outputs), {k: v for k, v in feed.items() if k in takes}) for feed in feeds]
+    def _squares(self, found: Arrays, wanted: Arrays) -> list[float]:
+        """Mean square of each predictor's change."""
+        return [float(np.mean(np.square(found[name] - wanted[name], dtype=np.float64))) for name in self._outputs]

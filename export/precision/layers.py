@@ -8,22 +8,18 @@ behind it; both stay in float32.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptedge.errors import ArtifactError
+
+from ..onnx_graph import Proto
 
 FUSED = ("Relu", "LeakyRelu", "Clip")  # activations that a layer's kernel applies to its sums
 PREDICTORS = ("objectness", "deltas", "variances", "predictor")  # modules that give a detection's raw numbers
 WEIGHTED = ("Conv", "Gemm", "MatMul")
 QUANTISING = ("QuantizeLinear", "DequantizeLinear")
-
-Node = Any  # onnx.NodeProto
-Proto = Any  # onnx.ModelProto
 
 
 @dataclass(frozen=True)
@@ -86,22 +82,6 @@ def find_layers(proto: Proto) -> Layers:
     )
 
 
-def needed_nodes(nodes: Iterable[Node], outputs: Iterable[str], given: Collection[str] = ()) -> list[Node]:
-    """Those nodes that some tensors are computed by, in their order.
-
-    Args:
-        nodes: in the order in which they are computed.
-        outputs: tensors wanted.
-        given: tensors that need no computing.
-    """
-    wanted, kept = set(outputs), []
-    for node in reversed(list(nodes)):
-        if wanted & (set(node.output) - set(given)):
-            kept.append(node)
-            wanted |= set(node.input)
-    return kept[::-1]
-
-
 def int8_nodes(proto: Proto) -> set[str]:
     """Names of the nodes that int8 kernels are made of: layers that read int8, their activations, Quantize, Dequantize.
 
@@ -142,32 +122,3 @@ def multiplications(proto: Proto) -> dict[str, int]:
                 each = weight[1 if transposed else 0]
             work[node.name] = outputs * each
     return work
-
-
-def largest_values(proto: Proto, names: Iterable[str], images: NDArray[np.uint8]) -> dict[str, float]:
-    """Largest magnitude of tensors over images, found inside the graph, so that memory does not grow with it.
-
-    Args:
-        proto: the float32 graph; unchanged.
-        names: float32 tensors of the graph.
-        images: [N, 3, H, W] uint8, N at least the graph's batch; a rest that fills no batch is left out.
-    """
-    import onnx
-    import onnxruntime
-
-    names = list(names)
-    probe = onnx.ModelProto()
-    probe.CopyFrom(proto)
-    del probe.graph.output[:]
-    for i, name in enumerate(names):
-        probe.graph.node.append(onnx.helper.make_node("Abs", [name], [f"probe_abs_{i}"]))
-        probe.graph.node.append(onnx.helper.make_node("ReduceMax", [f"probe_abs_{i}"], [f"probe_{i}"], keepdims=0))
-        probe.graph.output.append(onnx.helper.make_tensor_value_info(f"probe_{i}", onnx.TensorProto.FLOAT, ()))
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(probe.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    batch = session.get_inputs()[0].shape[0]
-    largest = np.zeros(len(names))
-    for start in range(0, len(images) - batch + 1, batch):
-        largest = np.maximum(largest, session.run(None, {"images": images[start : start + batch]}))
-    return dict(zip(names, map(float, largest), strict=True))

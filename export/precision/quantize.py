@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .layers import Proto, find_layers, needed_nodes
+from ptedge.graph_contract import IMAGES
+
+from ..onnx_graph import Proto
+from .layers import find_layers
 
 METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
 PERCENTILE = 99.99  # of the magnitudes seen; docs/precision.md compares
@@ -52,7 +55,7 @@ class FrameReader:
             return None
         first = self._next * self._batch
         self._next += 1
-        return {"images": self._frames[first : first + self._batch]}
+        return {IMAGES: self._frames[first : first + self._batch]}
 
 
 def to_int8(
@@ -127,6 +130,7 @@ def only_these(proto: Proto, quantised: Proto, names: Collection[str]) -> Proto:
         names: weighted layers to keep in int8.
     """
     import onnx
+    import onnx.utils
 
     out = onnx.ModelProto()
     out.CopyFrom(quantised)
@@ -134,11 +138,10 @@ def only_these(proto: Proto, quantised: Proto, names: Collection[str]) -> Proto:
     for node in out.graph.node:
         if node.name in before and node.name not in names:
             node.input[:] = before[node.name].input
-    kept = needed_nodes(out.graph.node, [value.name for value in out.graph.output])
-    nodes = [type(node).FromString(node.SerializeToString()) for node in kept]
-    needed = {name for node in nodes for name in node.input}
     constants = {tensor.name: tensor for graph in (quantised.graph, proto.graph) for tensor in graph.initializer}
-    del out.graph.node[:], out.graph.initializer[:]
-    out.graph.node.extend(nodes)
-    out.graph.initializer.extend(tensor for name, tensor in constants.items() if name in needed)
-    return out
+    del out.graph.initializer[:]
+    out.graph.initializer.extend(constants.values())
+    inputs, outputs = ([value.name for value in values] for values in (out.graph.input, out.graph.output))
+    cut = onnx.utils.Extractor(out).extract_model(inputs, outputs)  # drops what nobody reads any more
+    cut.graph.name = proto.graph.name
+    return cut

@@ -5,28 +5,18 @@ Rows may come in another order, and near-ties (an IoU just at the threshold, two
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from ptedge.backends.checkpoint_predictor import to_detections
 from ptedge.boxes import box_iou
 from ptedge.detections import Detections
-from ptedge.detector.config import ModelConfig
-from ptedge.detector.model import ProbabilisticFasterRCNN
 
 BOX_TOLERANCE = 0.1  # pixels
 RELATIVE_TOLERANCE = 1e-3  # of scores and sigma
 ENTROPY_TOLERANCE = 1e-3  # nats
-# how far a result may be from a decision (cut or tie) to count as undecided
-FEATURE_NOISE = 1e-5  # relative: what float32 convolutions of two libraries differ by
-THRESHOLD_MARGIN = 1e-4  # of IoU thresholds
-SCORE_MARGIN = 1e-3  # relative, of the score threshold
-DRAWS = 6  # noisy repetitions
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,8 @@ def compare(reference: Detections, other: Detections, variants: Sequence[Detecti
     Args:
         reference: input pixels.
         other: input pixels.
-        variants: answers of the reference implementation after small disturbances, see :func:`disturbed`. A detection
+        variants: answers of the reference implementation after small disturbances, see
+            :func:`ptedge.export.verify.near_ties.disturbed`. A detection
             only in ``reference`` is borderline when some variant lacks it; one only in ``other`` when some
             variant has it, or when it replaces a borderline one.
     """
@@ -179,35 +170,3 @@ def _relative(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.floa
 def _describe(kind: str, detections: Detections, row: int) -> str:
     box = ", ".join(f"{v:.1f}" for v in detections.boxes[row])
     return f"{kind} class {detections.labels[row]} score {detections.scores[row]:.4f} at [{box}]"
-
-
-def detect_with(model: ProbabilisticFasterRCNN, features: Tensor, config: ModelConfig) -> Detections:
-    """Eager detections of one image from its features [1, C, h, w], under other settings than the model's own."""
-    return to_detections(model.detect_features(features, config)[0])
-
-
-@torch.no_grad()
-def disturbed(model: ProbabilisticFasterRCNN, image: Tensor) -> Iterator[Detections]:
-    """Eager answers for one image with every decision nudged: what they disagree on, float32 does not decide.
-
-    Args:
-        model: in eval mode, on the CPU.
-        image: [1, 3, H, W] uint8.
-    """
-    config = model.config
-    features = model.features(image)
-    before, after = config.rpn_test_top_n
-    for sign in (-1, 1):
-        yield detect_with(model, features, replace(config, nms=_nudge(config.nms, sign)))
-        yield detect_with(model, features, replace(config, rpn_nms=_nudge(config.rpn_nms, sign)))
-        threshold = min(1.0, config.score_threshold * (1 + sign * SCORE_MARGIN))
-        yield detect_with(model, features, replace(config, score_threshold=threshold))
-    yield detect_with(model, features, replace(config, rpn_test_top_n=(max(1, before - 1), after)))
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(DRAWS):
-        noise = torch.randn(features.shape, generator=generator) * FEATURE_NOISE
-        yield detect_with(model, features * (1 + noise), config)
-
-
-def _nudge(threshold: float, sign: int) -> float:
-    return min(1.0, max(0.0, threshold + sign * THRESHOLD_MARGIN))

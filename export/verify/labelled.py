@@ -20,7 +20,7 @@ from ptedge.preprocess import Letterbox
 from ptedge.scores.average_precision import DetectionMetrics, evaluate_detections, match_detections
 from ptedge.scores.sigma_quality import SigmaQuality, sigma_quality
 
-from ..made_images import Images
+from ..network_inputs import Images
 from .deviation import Deviation, deviation
 from .limits import Limits
 

@@ -28,7 +28,7 @@ from ptedge.backends.predictor import Predictor
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.detections import Detections
-from ptedge.export.to_onnx import export_checkpoint
+from ptedge.export.to_bundle import export_checkpoint
 from ptedge.export.verify.compare import match
 from ptedge.scores.evaluation import EvaluationResult, evaluate_model
 

@@ -10,7 +10,7 @@ import torch
 from ptedge.artifacts.checkpoint import Checkpoint, Lineage, save_checkpoint
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.export.to_onnx import export_checkpoint
+from ptedge.export.to_bundle import export_checkpoint
 
 CONFIG = ModelConfig(
     weights="none",

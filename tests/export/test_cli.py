@@ -15,6 +15,7 @@ from ptedge.cli import cli
 from ptedge.errors import ArtifactError, InputError
 from ptedge.export.cli import describe_conversion
 from ptedge.export.precision.int8_choice import LIMIT
+from ptedge.export.verify.check import BundleCheck
 
 
 def test_export__writes_a_bundle(checkpoint: Path, tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_verify__failure_shows_the_table_and_one_sentence(
 ) -> None:
     from ptedge.export.verify import verify as module
 
-    checks = [module.Check("files", True, "match"), module.Check("promises", False, "black: a label has no class")]
+    checks = [BundleCheck("files", True, "match"), BundleCheck("promises", False, "black: a label has no class")]
     monkeypatch.setattr(module, "verify_bundle", lambda *_, **__: (checks, None))
     result = CliRunner().invoke(cli, ["verify", str(bundle)])
     lines = result.stdout.splitlines()
@@ -96,3 +97,9 @@ def test_verify__failure_shows_the_table_and_one_sentence(
     assert lines[2].startswith("limits of float32: at least 99% matched, box 0.1 px")
     assert isinstance(result.exception, ArtifactError)
     assert "fails 1 of 2 checks, first: promises (black: a label has no class)" in str(result.exception)
+
+
+def test_verify__backend_that_does_not_exist(bundle: Path) -> None:
+    result = CliRunner().invoke(cli, ["verify", str(bundle), "--backend", "cpu,npu"])
+    assert result.exit_code == 2
+    assert "'npu' is none of cpu, cuda, tensorrt" in result.output

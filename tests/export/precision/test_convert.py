@@ -1,4 +1,4 @@
-"""Float16 and int8 graphs: what is converted, what stays, and that they answer as the float32 graph does."""
+"""Float16 and int8 bundles: what is converted, what stays, and that they answer as the float32 one does."""
 
 from __future__ import annotations
 
@@ -10,46 +10,18 @@ import cv2
 import numpy as np
 import onnx
 import pytest
-import torch
 from numpy.typing import NDArray
 from places import SHARED
-from small_graph import small_graph
-from tiny_detector import CLASS_NAMES, HEIGHT, WIDTH, tiny_config, use_tiny_detector, write_pictures
+from tiny_detector import use_tiny_detector, write_pictures
 
 from ptedge.artifacts.bundle import MODEL_NAME, open_bundle
-from ptedge.artifacts.checkpoint import Checkpoint, save_checkpoint
 from ptedge.backends.bundle_predictor import BundlePredictor
-from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError
-from ptedge.export.precision.convert import FEWEST_FRAMES, check_calibration, spread_frames
+from ptedge.export.precision.convert import FEWEST_FRAMES, check_calibration
 from ptedge.export.precision.graph_types import FLOAT32_ONLY, check_types
-from ptedge.export.precision.half import LARGEST, to_float16
 from ptedge.export.precision.int8_choice import LIMIT
-from ptedge.export.precision.layers import find_layers, largest_values, multiplications
-from ptedge.export.precision.quantize import FrameReader, to_int8
-from ptedge.export.to_onnx import export_checkpoint, model_to_onnx
-
-SIZE = (HEIGHT, WIDTH)
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``model.pt`` of the tiny detector, ``images`` and a bundle of each precision."""
-    folder = tmp_path_factory.mktemp("tiny")
-    write_pictures(folder, 12)
-    with pytest.MonkeyPatch.context() as patch:
-        use_tiny_detector(patch)
-        torch.manual_seed(3)
-        model = ProbabilisticFasterRCNN(tiny_config(), len(CLASS_NAMES))
-        with torch.no_grad():  # answers that differ from place to place, so that few decisions are ties
-            model.rpn_head.objectness.weight.mul_(30)
-            model.roi_head.deltas.weight.mul_(30)
-            model.roi_head.logits.weight.mul_(5)
-        save_checkpoint(folder / "model.pt", Checkpoint(tiny_config(), CLASS_NAMES, model.state_dict()))
-        for precision in ("fp32", "fp16", "int8"):
-            frames = str(folder / "images") if precision == "int8" else None
-            export_checkpoint(folder / "model.pt", folder / precision, precision=precision, calibrate=frames)
-    return folder
+from ptedge.export.precision.layers import find_layers, multiplications
+from ptedge.export.to_bundle import export_checkpoint
 
 
 def graph_of(bundle: Path) -> Any:
@@ -161,31 +133,6 @@ def test_export_checkpoint__int8_quantises_inputs_and_no_bias(tiny: Path) -> Non
             assert not any(quantised), node.name  # a shortcut or RoIAlign reads what was not rounded
 
 
-def test_to_float16__a_large_weight_stays_in_float32() -> None:
-    proto = onnx.load_from_string(small_graph(weight=2 * LARGEST))
-    half, converted, kept = to_float16(proto, {})
-    assert (converted, kept) == (["/c/Conv"], ["/a/Conv", "/b/Conv"])
-    assert np.isfinite(np.concatenate([onnx.numpy_helper.to_array(t).ravel() for t in half.graph.initializer])).all()
-    onnx.checker.check_model(half, full_check=True)
-
-
-def test_to_float16__a_large_activation_stays_in_float32() -> None:
-    proto = onnx.load_from_string(small_graph(weight=2000))
-    images = np.full((1, 3, 16, 16), 255, np.uint8)
-    largest = largest_values(proto, ["a", "b", "c"], images)
-    np.testing.assert_allclose([largest[name] for name in "abc"], [255 * 3, 255 * 9 * 2000, 255 * 27 * 2000])
-    half, converted, kept = to_float16(proto, largest)
-    assert (converted, kept) == ([], ["/a/Conv", "/b/Conv", "/c/Conv"])
-    assert half.graph.node == proto.graph.node
-
-
-def test_find_layers__an_unknown_graph() -> None:
-    node = onnx.helper.make_node("Relu", ["x"], ["y"], name="relu")
-    graph = onnx.helper.make_graph([node], "g", [], [])
-    with pytest.raises(ArtifactError, match="not recognised"):
-        find_layers(onnx.helper.make_model(graph))
-
-
 def test_check_calibration__says_what_to_give() -> None:
     with pytest.raises(InputError, match="Add --calibrate FRAMES"):
         check_calibration("int8", None)
@@ -230,13 +177,6 @@ def test_export_checkpoint__int8_of_several_images_a_call(
         assert abs(a.scores[0] - b.scores[0]) < 0.05
 
 
-def test_spread_frames__cover_the_whole_source(tiny: Path) -> None:
-    everything = spread_frames(str(tiny / "images"), SIZE)
-    assert everything.shape == (12, 3, *SIZE)
-    few = spread_frames(str(tiny / "images"), SIZE, limit=3)
-    assert [next(i for i in range(12) if np.array_equal(frame, everything[i])) for frame in few] == [0, 4, 8]
-
-
 def test_export_checkpoint__int8_on_real_frames(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = sorted((SHARED / "carla_to_road/target/frames").glob("*"))[:10]
     if not frames:
@@ -252,39 +192,3 @@ def test_export_checkpoint__int8_on_real_frames(tiny: Path, tmp_path: Path, monk
     assert abs(len(a) - len(b)) <= 2
     assert abs(a.scores[0] - b.scores[0]) < 0.05
     assert abs(a.sigma.mean() / b.sigma.mean() - 1) < 0.05
-
-
-def test_frame_reader__gives_whole_batches() -> None:
-    frames = np.arange(5, dtype=np.uint8).reshape(5, 1, 1, 1)
-    reader = FrameReader(frames, 2)
-    assert len(reader) == 3
-    batches = [reader.get_next() for _ in range(4)]
-    assert [None if b is None else b["images"].ravel().tolist() for b in batches] == [[0, 1], [2, 3], [4, 4], None]
-    reader.set_range(1, 2)
-    assert [reader.get_next() is None for _ in range(2)] == [False, True]
-
-
-def test_vgg16__both_precisions_run() -> None:
-    """Structure only: random weights, a narrow head, a small input."""
-    from functools import partial
-
-    from ptedge.detector.roi_heads import ROIHead
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ptedge.detector.model.ROIHead", partial(ROIHead, hidden=64))
-        torch.manual_seed(0)
-        model = ProbabilisticFasterRCNN(tiny_config(backbone="vgg16", input_size=(32, 48)), 1)
-        proto = onnx.load_from_string(model_to_onnx(model, (32, 48), 1))
-    layers = find_layers(proto)
-    assert len(layers.weighted) == 13 + 1 + 2  # convolutions, the RPN's, fully connected
-    half, converted, _ = to_float16(proto, {})
-    assert len(converted) == 15
-    frames = np.random.default_rng(0).integers(0, 256, (3, 3, 32, 48), dtype=np.uint8)
-    int8 = to_int8(proto, frames, method="minmax")
-    assert find_layers(int8).weighted == layers.weighted
-    assert sum(node.op_type == "QuantizeLinear" for node in int8.graph.node) == 2 * 16  # an input and weights each
-    import onnxruntime
-
-    for graph in (half, int8):
-        session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-        assert all(np.isfinite(value).all() for value in session.run(None, {"images": frames[:1]}))

@@ -1,4 +1,4 @@
-"""Which layers become int8: errors and multiplications by hand, and what is chosen from them."""
+"""Which layers become int8: errors by a slow reference, and what is chosen from them."""
 
 from __future__ import annotations
 
@@ -13,89 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
-from small_graph import small_graph
+from onnx import numpy_helper
 
+from ptedge.export.onnx_run import run_as_written
 from ptedge.export.precision import int8_choice
 from ptedge.export.precision.int8_choice import Choice, ErrorMeter, choose_layers
-from ptedge.export.precision.layers import Layers, find_layers, int8_nodes, multiplications
+from ptedge.export.precision.layers import Layers, find_layers
 from ptedge.export.precision.quantize import only_these, to_int8
-from ptedge.export.verify.by_layer import run_cpu
 
 FRAMES = np.random.default_rng(0).integers(0, 256, (8, 3, 16, 16), dtype=np.uint8)
 NAMES = ["/a/Conv", "/b/Conv", "/c/Conv"]
 
 
-@pytest.fixture(scope="module")
-def graphs() -> tuple[Any, Any]:
-    """Three convolutions and a predictor, and the same with all three in int8, where rounding shows."""
-    proto = onnx.load_from_string(small_graph(weight=1))
-    random = np.random.default_rng(1)
-    for tensor in proto.graph.initializer:
-        tensor.CopyFrom(numpy_helper.from_array(random.normal(size=(3, 3, 1, 1)).astype(np.float32), tensor.name))
-    return proto, to_int8(proto, FRAMES, method="minmax")
-
-
-def test_multiplications__by_hand() -> None:
-    def value(name: str, shape: list[int]) -> Any:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-    weights = {"conv": [8, 2, 3, 3], "one": [40, 5], "two": [5, 7]}
-    nodes = [
-        helper.make_node(
-            "Conv", ["image", "conv"], ["features"], name="conv", group=2, pads=[1, 1, 1, 1], strides=[2, 2]
-        ),
-        helper.make_node("Gemm", ["rows", "one"], ["five"], name="gemm", transB=1),
-        helper.make_node("MatMul", ["five_in", "two"], ["seven"], name="matmul"),
-        helper.make_node("MatMul", ["rows", "rows_transposed"], ["free"], name="no_weight"),
-    ]
-    inputs = [value("image", [2, 4, 10, 12]), value("rows", [3, 5]), value("five_in", [3, 5])]
-    inputs.append(value("rows_transposed", [5, 3]))
-    outputs = [
-        value("features", [2, 8, 5, 6]), value("five", [3, 40]), value("seven", [3, 7]), value("free", [3, 3])
-    ]  # fmt: skip
-    constants = [numpy_helper.from_array(np.zeros(shape, np.float32), name) for name, shape in weights.items()]
-    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, constants))
-    assert multiplications(model) == {
-        "conv": 2 * 8 * 5 * 6 * (2 * 3 * 3),  # every value sums over the two channels of its group
-        "gemm": 3 * 40 * 5,
-        "matmul": 3 * 7 * 5,
-    }
-
-
-def test_only_these__the_others_are_as_they_were(graphs: tuple[Any, Any]) -> None:
-    proto, quantised = graphs
-    assert only_these(proto, quantised, []).graph.node == proto.graph.node
-    assert {t.name for t in only_these(proto, quantised, []).graph.initializer} == {
-        t.name for t in proto.graph.initializer
-    }
-    one = only_these(proto, quantised, ["/b/Conv"])
-    onnx.checker.check_model(one, full_check=True)
-    assert [node.op_type for node in one.graph.node if node.name not in {n.name for n in proto.graph.node}] == [
-        *["QuantizeLinear", "DequantizeLinear"] * 2  # of its input and of its weights
-    ]
-    assert find_layers(one).weighted == tuple(NAMES)
-    rounded = {node.name for node in one.graph.node if any("Dequantize" in name for name in node.input)}
-    assert rounded == {"/b/Conv"}
-
-
-def test_int8_nodes__layers_their_activations_and_no_more() -> None:
-    nodes = [
-        helper.make_node("Relu", ["x"], ["before"], name="before"),
-        helper.make_node("QuantizeLinear", ["before", "s", "z"], ["q"], name="q"),
-        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["dq"], name="dq"),
-        helper.make_node("Conv", ["dq", "w"], ["sums"], name="conv"),
-        helper.make_node("Clip", ["sums", "low", "high"], ["clipped"], name="clip"),
-        helper.make_node("Add", ["clipped", "before"], ["added"], name="shortcut"),
-        helper.make_node("Relu", ["added"], ["after"], name="after"),
-    ]
-    assert int8_nodes(helper.make_model(helper.make_graph(nodes, "g", [], []))) == {"q", "dq", "conv", "clip"}
-
-
 def slow_error(proto: Any, changed: Any, frames: NDArray[np.uint8]) -> float:
     """The error of the one predictor of these graphs, image by image."""
-    wanted = [run_cpu(proto.SerializeToString(), {"images": frame[None]})["boxes"] for frame in frames]
-    found = [run_cpu(changed.SerializeToString(), {"images": frame[None]})["boxes"] for frame in frames]
+    wanted = [run_as_written(proto.SerializeToString(), {"images": frame[None]})["boxes"] for frame in frames]
+    found = [run_as_written(changed.SerializeToString(), {"images": frame[None]})["boxes"] for frame in frames]
     squares = sum(((a - b) ** 2).mean() for a, b in zip(found, wanted, strict=True))
     return float(np.sqrt(squares / sum(value.var() for value in wanted)))
 

@@ -1,48 +1,20 @@
-"""Verification on labelled data, in other precisions, and on backends that are or are not there."""
+"""Average precision and sigma of a bundle on labelled data, by hand."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from tiny_model import tiny_onnx
 
-from ptedge.artifacts.bundle import open_bundle
-from ptedge.cli import cli
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
-from ptedge.errors import BackendError, InputError
-from ptedge.export.to_onnx import export_checkpoint
-from ptedge.export.verify.by_layer import graph_with_outputs, run_cpu
-from ptedge.export.verify.candidates import layer_runner, open_candidates
+from ptedge.errors import InputError
 from ptedge.export.verify.labelled import DataAnswer, answer_data, compare_data, open_labelled
 from ptedge.export.verify.limits import FP16, FP32, INT8
-from ptedge.export.verify.verify import failed, verify_bundle
-
-SIZE = (96, 128)
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Three noisy pictures, each with a labelled car; names as COCO has them."""
-    (tmp_path / "images").mkdir()
-    images, annotations = [], []
-    for i in range(3):
-        picture = np.random.default_rng(i).integers(0, 256, (*SIZE, 3), dtype=np.uint8)
-        cv2.imwrite(str(tmp_path / "images" / f"{i}.png"), picture)
-        images.append({"id": i, "file_name": f"{i}.png", "width": SIZE[1], "height": SIZE[0]})
-        box = [10, 10, 40, 30]
-        annotations.append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "area": 1200, "iscrowd": 0})
-    categories = [{"id": 1, "name": "car"}, {"id": 2, "name": "bus"}]
-    path = tmp_path / "data.json"
-    path.write_text(json.dumps({"images": images, "annotations": annotations, "categories": categories}))
-    return path
 
 
 def dataset_of(path: Path, boxes: list[list[float]]) -> Dataset:
@@ -103,72 +75,3 @@ def test_open_labelled__refuses_data_without_boxes(tmp_path: Path) -> None:
     (tmp_path / "data.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match="no labelled box"):
         open_labelled(tmp_path / "data.json", ("car",), None)
-
-
-def test_verify__on_labelled_data(bundle: Path, data: Path) -> None:
-    checks, _ = verify_bundle(bundle, data=data, images=2)
-    assert failed(checks) == []
-    line = next(check for check in checks if check.name == "onnxruntime cpu, data")
-    assert "(+0.0000)" in line.detail and "coverage of 1 sigma" in line.detail
-
-
-def test_verify__float16_by_its_own_limits(checkpoint: Path, data: Path, tmp_path: Path) -> None:
-    export_checkpoint(checkpoint, tmp_path / "half", precision="fp16")
-    checks, _ = verify_bundle(tmp_path / "half", checkpoint, str(data.parent / "images"))
-    names = [check.name for check in checks]
-    assert "onnxruntime cpu, frames" in names
-    assert "onnxruntime cpu, more objects than slots" not in names  # that is about the exporter, in float32
-    assert any("detections above 0.3" in check.detail for check in checks if check.name.startswith("onnxruntime cpu, "))
-
-
-def test_open_candidates__absent_ones_say_why_and_asked_ones_raise(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ptedge.backends.ort.cuda_device_count", lambda: 0)
-    opened = open_bundle(bundle)
-    found = {candidate.name: candidate.reason for candidate in open_candidates(opened, None)}
-    assert list(found) == ["onnxruntime cpu", "onnxruntime cuda", "tensorrt"]
-    assert found["onnxruntime cpu"] == ""
-    assert found["onnxruntime cuda"]
-    assert "ptedge build" in found["tensorrt"]
-    assert [candidate.backend for candidate in open_candidates(opened, ("cpu",))] == ["cpu"]
-    with pytest.raises(BackendError, match=r"tensorrt was asked for: .*holds no TensorRT engine"):
-        list(open_candidates(opened, ("tensorrt",)))
-
-
-def test_verify__backend_that_does_not_exist(bundle: Path) -> None:
-    result = CliRunner().invoke(cli, ["verify", str(bundle), "--backend", "cpu,npu"])
-    assert result.exit_code == 2
-    assert "'npu' is none of cpu, cuda, tensorrt" in result.output
-
-
-def test_layer_runner__tensorrt_builds_the_graph_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builder and runner are stood in for by ONNX Runtime; what is tested is what passes between them."""
-    jobs = []
-
-    def build(job: dict[str, Any], tell: Any) -> dict[str, Any]:
-        jobs.append(job)
-        Path(job["out"]).write_bytes(Path(job["model"]).read_bytes())
-        return {"seconds": 1.0, "memory_mb": 0}
-
-    class Standin:
-        inputs: ClassVar = {"images": ((1, 3, 64, 96), np.dtype(np.uint8))}
-
-        def __init__(self, engine: bytes, name: str, **_: Any) -> None:
-            self.engine = engine
-
-        def __enter__(self) -> Standin:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def infer(self, feeds: Any) -> Any:
-            return run_cpu(self.engine, feeds)
-
-    monkeypatch.setattr("ptedge.export.engine.build.run_worker", build)
-    monkeypatch.setattr("ptedge.backends.trt.TensorRTRunner", Standin)
-    images = np.full((1, 3, 64, 96), 7, np.uint8)
-    run = layer_runner("tensorrt", "fp16")
-    found = run(graph_with_outputs(tiny_onnx(), ["top"]), {"images": images, "not an input": images})
-    assert found["top"].tolist() == 7.0
-    assert [job["precision"] for job in jobs] == ["fp16"]

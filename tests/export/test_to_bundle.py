@@ -11,18 +11,9 @@ import pytest
 from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, open_bundle
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.ort import OrtRunner
-from ptedge.errors import ArtifactError, InputError, OutputError
-from ptedge.export.to_onnx import FORBIDDEN, check_graph, check_size, export_checkpoint
+from ptedge.errors import InputError, OutputError
+from ptedge.export.to_bundle import check_size, export_checkpoint
 from ptedge.files import sha256_file
-
-
-def test_export_checkpoint__graph_is_flat_and_static(bundle: Path) -> None:
-    proto = onnx.load(bundle / MODEL_NAME)
-    operators = {node.op_type for node in proto.graph.node}
-    assert not operators & (FORBIDDEN | {"BatchNormalization", "Shape", "Constant"})
-    assert not any(attribute.graphs or attribute.HasField("g") for n in proto.graph.node for attribute in n.attribute)
-    assert [(o.domain, o.version) for o in proto.opset_import] == [("", 17)]
-    assert not any(o.type.tensor_type.elem_type == onnx.TensorProto.INT64 for o in proto.graph.output)
 
 
 def test_export_checkpoint__manifest_tells_where_it_came_from(bundle: Path, checkpoint: Path) -> None:
@@ -84,22 +75,3 @@ def test_export_checkpoint__leaves_a_foreign_folder_alone(checkpoint: Path, tmp_
     with pytest.raises(OutputError, match="something else is there"):
         export_checkpoint(checkpoint, tmp_path / "holiday")
     assert (tmp_path / "holiday" / "photo.jpg").exists()
-
-
-def test_check_graph__refuses_a_foreign_operator() -> None:
-    value = onnx.helper.make_tensor_value_info
-    node = onnx.helper.make_node("NonZero", ["images"], ["boxes"])
-    graph = onnx.helper.make_graph(
-        [node],
-        "g",
-        [value("images", onnx.TensorProto.UINT8, [1, 3, 16, 16])],
-        [value("boxes", onnx.TensorProto.INT64, [4, None])],
-    )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
-    with pytest.raises(ArtifactError, match="holds NonZero"):
-        check_graph(model.SerializeToString(), 1, (16, 16), 100)
-
-
-def test_check_graph__refuses_other_outputs(bundle: Path) -> None:
-    with pytest.raises(ArtifactError, match="has inputs and outputs"):
-        check_graph((bundle / MODEL_NAME).read_bytes(), 2, (96, 128), 30)

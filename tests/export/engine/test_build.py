@@ -1,0 +1,107 @@
+"""``ptedge build`` without a GPU: what is recorded, what is skipped, what is told. The builder is stood in for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_graph import small_graph
+
+from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, Manifest, open_bundle, write_bundle
+from ptedge.artifacts.engine_file import EngineRecord, Platform
+from ptedge.errors import BackendError, InputError
+from ptedge.export.engine import build as engine
+from ptedge.export.engine.build import build_engine, default_timing_cache, memory_advice
+from ptedge.export.engine.options import BuildOptions
+
+HERE = Platform("10.3.0", "12.6", "Orin", "8.7")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    manifest = Manifest(class_names=("car",), input_size=(96, 160), anchors=((10.0, 20.0),), backbone="b")
+    return write_bundle(tmp_path / "bundle", manifest, small_graph(1.0))
+
+
+def _fake_machine(monkeypatch: pytest.MonkeyPatch, jobs: list[dict[str, Any]]) -> None:
+    def work(job: dict[str, Any], tell: Any) -> dict[str, Any]:
+        jobs.append(job)
+        Path(job["out"]).write_bytes(f"engine {len(jobs)}".encode())
+        return {"seconds": 61.5, "memory_mb": 2222}
+
+    monkeypatch.setattr(engine, "_look_around", lambda: (HERE, 6 << 30))
+    monkeypatch.setattr(engine, "run_worker", work)
+
+
+def test_build_engine__is_recorded_and_the_bundle_still_opens(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fake_machine(monkeypatch, jobs)
+    record, new = build_engine(bundle.path, BuildOptions(workspace_mb=512, tf32=True))
+    assert new
+    assert (record.file, record.flags, record.workspace_mb) == ("model.orin-10.3.0-fp32.engine", ("tf32",), 512)
+    assert (record.seconds, record.memory_mb, record.onnx_sha256) == (61.5, 2222, bundle.model_hash)
+    assert open_bundle(bundle.path).manifest.engines == (record,)
+    assert (bundle.path / record.file).read_bytes() == b"engine 1"  # untouched TensorRT output
+    assert sorted(p.name for p in bundle.path.iterdir()) == [MANIFEST_NAME, "model.onnx", record.file]
+
+
+def test_build_engine__again_only_when_something_changed(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fake_machine(monkeypatch, jobs)
+    first, _ = build_engine(bundle.path, BuildOptions())
+    assert build_engine(bundle.path, BuildOptions()) == (first, False)
+    assert build_engine(bundle.path, BuildOptions(), force=True)[1]
+    assert build_engine(bundle.path, BuildOptions(tf32=True))[1]
+    (bundle.path / first.file).write_bytes(b"broken")
+    assert build_engine(bundle.path, BuildOptions(tf32=True))[1]
+    (bundle.path / first.file).unlink()
+    assert build_engine(bundle.path, BuildOptions(tf32=True))[1]
+    monkeypatch.setattr(engine, "_look_around", lambda: (replace(HERE, tensorrt="10.4.0"), 6 << 30))
+    assert build_engine(bundle.path, BuildOptions(tf32=True))[1]
+    assert len(jobs) == 6
+    assert len(open_bundle(bundle.path).manifest.engines) == 2  # of two TensorRT versions
+
+
+def test_build_engine__a_failure_leaves_the_old_engine(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fake_machine(monkeypatch, jobs)
+    first, _ = build_engine(bundle.path, BuildOptions())
+    before = (bundle.path / MANIFEST_NAME).read_bytes()
+
+    def die(job: dict[str, Any], tell: Any) -> dict[str, Any]:
+        Path(job["out"]).write_bytes(b"half")
+        raise BackendError("killed")
+
+    monkeypatch.setattr(engine, "run_worker", die)
+    with pytest.raises(BackendError, match="killed"):
+        build_engine(bundle.path, BuildOptions(), force=True)
+    assert (bundle.path / MANIFEST_NAME).read_bytes() == before
+    assert sorted(p.name for p in bundle.path.iterdir()) == [MANIFEST_NAME, "model.onnx", first.file]
+
+
+def test_build_engine__a_bare_onnx_file_has_no_place_for_it(bundle: Bundle) -> None:
+    with pytest.raises(InputError, match="goes into a bundle folder"):
+        build_engine(bundle.model_path, BuildOptions())
+
+
+def test_memory_advice__says_what_is_needed_and_when_it_is_short() -> None:
+    enough = memory_advice(100 << 20, 1024, 8 << 30, 16 << 30)
+    assert "about 2900 MB" in enough  # 2,500 of the builder and four times the model
+    assert "not be enough" not in enough
+    assert "not be enough" in memory_advice(100 << 20, 1024, 8 << 30, 2 << 30)
+    assert "not be enough" in memory_advice(100 << 20, 1024, 512 << 20, 16 << 30)
+
+
+def test_default_timing_cache__in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_timing_cache() == tmp_path / "ptedge" / "tensorrt-timing.cache"
+
+
+def test_records_of_the_manifest_survive_json(bundle: Bundle) -> None:
+    record = EngineRecord("a.engine", "1", "2", "fp32", "10.3.0", "12.6", "Orin", "8.7", ("tf32",))
+    manifest = replace(bundle.manifest, engines=(record,))
+    assert Manifest.from_json(json.loads(json.dumps(manifest.to_json())), "m") == manifest
+    assert asdict(record)["flags"] == ("tf32",)
