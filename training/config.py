@@ -15,7 +15,7 @@ from .losses.assign import Sampling
 from .losses.pseudo import PseudoRule
 from .losses.target import TargetRule
 from .watch.choose import ChoiceConfig
-from .watch.guard import GuardConfig
+from .watch.limits import GuardConfig
 from .watch.monitor_set import MonitorConfig
 
 PRECISIONS = ("fp32", "bf16", "fp16")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import COLOURS, GREY, draw_series, legend_of_runs, mark_events, new_figure, relative, save
+from .drawing import COLOURS, GREY, draw_series, legend_of_runs, mark_trips, new_figure, relative, save
 from .read import Curves, FloatArray, Series
 
 MOST_RUNS = 6
@@ -47,7 +47,7 @@ def plot_anchors(runs: Sequence[Curves], out: Path) -> Path | None:
                 ax.locator_params(axis="x", integer=True, nbins=6)
                 most = max(abs(v) for v in (*ax.get_ylim(), 1.0))
                 ax.set_ylim(-most, most)
-                mark_events(ax, [run])
+                mark_trips(ax, [run])
             _draw_shapes(row[2], shapes)
         if len(runs) == 1:
             legend_of_runs(figure, [shown[0][0]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -15,7 +14,8 @@ def plot(runs: tuple[Path, ...], out: Path | None) -> None:
     """Draw what RUN/metrics.jsonl says: losses, pseudo boxes, entropy, agreement, anchors, learning rate.
 
     Several runs are laid over each other, one colour each. The folder of a study (results.jsonl) may be given alone: it
-    gives AP50 of every variant, and AP50 over thresholds and tau. The files written are listed on standard output.
+    gives AP50 of every variant, and AP50 over every axis that its rows declare. The files written are listed on
+    standard output.
 
     \b
     Examples:
@@ -29,7 +29,9 @@ def plot(runs: tuple[Path, ...], out: Path | None) -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise missing_extra("matplotlib", "train") from None
-    from .plots import plot_runs, plot_study
+    from ..study.plot import plot_study
+    from ..study.result import read_results
+    from .plots import plot_runs
 
     if out is None:
         if len(runs) > 1:
@@ -37,13 +39,7 @@ def plot(runs: tuple[Path, ...], out: Path | None) -> None:
         out = runs[0] / "plots"
     results = runs[0] / "results.jsonl"
     if len(runs) == 1 and results.is_file():
-        try:
-            rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
-        except ValueError:
-            raise ArtifactError(
-                f"{results} is not a list of JSON lines. Give the folder of a study or of a run"
-            ) from None
-        files = plot_study(rows, make_output_folder(out))
+        files = plot_study(read_results(results), make_output_folder(out))
     else:
         for run in runs:
             check_run(run)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
+from ptedge.errors import PtedgeError
 from ptedge.files import atomic_write
 
 from .read import Curves, Series, running_median
 
+NO_MATPLOTLIB = 'matplotlib is not installed, so no plots are drawn. Install it with: pip install "ptedge[train]"'
 # Okabe and Ito's palette: told apart by the colour-blind; yellow, too pale for lines, is left out
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 STYLES = ("-", "--", ":", "-.")
@@ -107,6 +110,29 @@ def save(figure: Any, path: Path) -> Path:
     return path
 
 
+def draw_safely(draw: Callable[[Path], list[Path]], folder: Path) -> list[Path]:
+    """Draw after a run: whatever goes wrong is said in one line, and the run's result stands.
+
+    Args:
+        draw: writes PNG files into a folder.
+        folder: that one.
+
+    Returns:
+        The files written.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        click.echo(NO_MATPLOTLIB, err=True)
+        return []
+    try:
+        return draw(folder)
+    except Exception as error:  # a picture is never worth a finished training
+        reason = str(error) if isinstance(error, (PtedgeError, OSError)) else f"{type(error).__name__}: {error}"
+        click.echo(f"no plots in {folder}: {reason}", err=True)
+        return []
+
+
 def draw_panels(
     runs: Sequence[Curves], panels: Sequence[Panel], title: str, subtitle: str, out: Path, columns: int = 2
 ) -> Path | None:
@@ -154,7 +180,7 @@ def _draw_panel(ax: Any, runs: Sequence[Curves], panel: Panel) -> None:
     ax.set_title(panel.title)
     ax.set_ylabel(panel.unit)
     _scale(ax, panel)
-    mark_events(ax, runs)
+    mark_trips(ax, runs)
     if len(lines) > 1 and len(runs) > 1:
         _legend(ax, [_handle(GREY, STYLES[n % len(STYLES)], line.label) for n, line in enumerate(lines)])
     elif len(lines) > 1:
@@ -186,15 +212,15 @@ def draw_series(ax: Any, series: Series, colour: str, style: str = "-", width: f
         ax.plot(series.steps, series.values, color=colour, linestyle=style, linewidth=width, marker=marker, ms=3)
 
 
-def mark_events(ax: Any, runs: Sequence[Curves]) -> None:
+def mark_trips(ax: Any, runs: Sequence[Curves]) -> None:
     """A dashed line at each trip of a guard; of one run, numbered as in the figure's legend."""
     for r, run in enumerate(runs):
         colour = TRIP if len(runs) == 1 else COLOURS[r % len(COLOURS)]
-        for number, event in enumerate(run.events, start=1):
-            ax.axvline(event.step, color=colour, linestyle=TRIP_STYLE, linewidth=1.0, zorder=1.5)
+        for number, trip in enumerate(run.trips, start=1):
+            ax.axvline(trip.step, color=colour, linestyle=TRIP_STYLE, linewidth=1.0, zorder=1.5)
             if len(runs) == 1 and number <= MOST_NAMED:
                 place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-                ax.annotate(str(number), (event.step, 1.0), (2, -1), va="top", fontsize=8, color=TRIP, **place)
+                ax.annotate(str(number), (trip.step, 1.0), (2, -1), va="top", fontsize=8, color=TRIP, **place)
 
 
 def _scale(ax: Any, panel: Panel) -> None:
@@ -226,13 +252,13 @@ def legend_of_runs(figure: Any, runs: Sequence[Curves]) -> None:
     handles = []
     if len(runs) > 1:
         handles = [_handle(COLOURS[r % len(COLOURS)], "-", run.name) for r, run in enumerate(runs)]
-        if any(run.events for run in runs):
+        if any(run.trips for run in runs):
             handles.append(_handle(GREY, TRIP_STYLE, "a guard tripped"))
     else:
-        for number, event in enumerate(runs[0].events[:MOST_NAMED], start=1):
-            handles.append(_handle(TRIP, TRIP_STYLE, f"guard {number}: step {event.step}, {event.text}"))
-        if len(runs[0].events) > MOST_NAMED:
-            handles.append(_handle(TRIP, TRIP_STYLE, f"and {len(runs[0].events) - MOST_NAMED} more"))
+        for number, trip in enumerate(runs[0].trips[:MOST_NAMED], start=1):
+            handles.append(_handle(TRIP, TRIP_STYLE, f"guard {number}: step {trip.step}, {trip.text}"))
+        if len(runs[0].trips) > MOST_NAMED:
+            handles.append(_handle(TRIP, TRIP_STYLE, f"and {len(runs[0].trips) - MOST_NAMED} more"))
     if handles:
         figure.legend(handles=handles, loc="outside lower left", ncols=min(4 if len(runs) > 1 else 2, len(handles)))
 

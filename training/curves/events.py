@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from .read import events_of, scalars
+from .read import scalars, trip_of
+from .terms import heading
 
-NOTE = 'tensorboard is not installed, so no events are written. Install it with: pip install "ptedge[train]"'
-LOSSES = ("_cls", "_box", "_align")
+NO_TENSORBOARD = 'tensorboard is not installed, so no events are written. Install it with: pip install "ptedge[train]"'
 
 
 class EventLog:
@@ -36,7 +36,7 @@ class EventLog:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            click.echo(NOTE, err=True)
+            click.echo(NO_TENSORBOARD, err=True)
             return
         self._open_class = SummaryWriter
         try:
@@ -93,8 +93,9 @@ class EventLog:
         for i, (width, height) in enumerate(shapes if isinstance(shapes, list) else []):
             self.writer.add_scalar(f"anchors/{i}_width", width, step)
             self.writer.add_scalar(f"anchors/{i}_height", height, step)
-        for event in events_of(line):
-            self.writer.add_text("guards", event.text, step)
+        trip = trip_of(line)
+        if trip is not None:
+            self.writer.add_text("guards", trip.text, step)
         self.last_step = step
 
     def _catch_up(self, metrics: Path) -> None:
@@ -108,10 +109,4 @@ class EventLog:
 
 def tag_of(key: str) -> str:
     """The name of a number in TensorBoard, under the heading it belongs to."""
-    if "/" in key:
-        return key
-    if key == "loss" or key.endswith(LOSSES):
-        return f"loss/{key}"
-    if key in ("lr", "grad_norm", "step_seconds", "data_wait", "images_per_second", "memory_mb"):
-        return f"run/{key}"
-    return f"monitor/{key}"
+    return key if "/" in key else f"{heading(key)}/{key}"

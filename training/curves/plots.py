@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import click
-
-from ptedge.errors import PtedgeError
-
-from ..study.plot import plot_study
 from .anchor_plot import plot_anchors
-from .drawing import Line, Panel, draw_panels
+from .drawing import Line, Panel, draw_panels, draw_safely
 from .quality import QUALITY_FILE, read_quality
 from .quality_plot import plot_quality
 from .read import Curves, read_curves
-
-NOTE = 'matplotlib is not installed, so no plots are drawn. Install it with: pip install "ptedge[train]"'
-
-TERMS = {
-    "rpn_cls": "RPN objectness",
-    "rpn_box": "RPN boxes",
-    "roi_cls": "ROI classes",
-    "roi_box": "ROI boxes",
-}
+from .terms import ALIGNMENT, SUPERVISED, TARGET
 
 
 def plot_runs(runs: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> list[Path]:
@@ -68,41 +54,18 @@ def plot_run_safely(run: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    return _safely(lambda folder: plot_runs([run], folder, [run.resolve().name]), run / "plots")
-
-
-def plot_study_safely(results: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
-    """:func:`plot_study` for the end of a study, which stands whatever goes wrong with its pictures."""
-    return _safely(lambda folder: plot_study(results, folder), out)
-
-
-def _safely(draw: Callable[[Path], list[Path]], folder: Path) -> list[Path]:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        click.echo(NOTE, err=True)
-        return []
-    try:
-        return draw(folder)
-    except Exception as error:  # a picture is never worth a finished training
-        reason = str(error) if isinstance(error, (PtedgeError, OSError)) else f"{type(error).__name__}: {error}"
-        click.echo(f"no plots in {folder}: {reason}", err=True)
-        return []
+    return draw_safely(lambda folder: plot_runs([run], folder, [run.resolve().name]), run / "plots")
 
 
 def plot_losses(runs: Sequence[Curves], out: Path) -> Path | None:
     """Total loss and each term on source and target; alignment terms where there are any."""
-    keys = list(dict.fromkeys(key for run in runs for key in run.keys))
+    keys = {key for run in runs for key in run.keys}
     panels = [Panel("Total loss", "loss", (Line("loss"),))]
-    for key, name in TERMS.items():
-        source, target = Line(key, "source"), Line(f"target_{key}", "target")
-        unit = "cross-entropy (nats)" if key.endswith("cls") else "neg. log-likelihood (nats)"
-        present = tuple(line for line in (source, target) if line.key in keys)
+    for key, (name, unit) in SUPERVISED.items():
+        present = tuple(line for line in (Line(key, "source"), Line(TARGET + key, "target")) if line.key in keys)
         side = f", {present[0].label}" if len(present) == 1 else ""
         panels.append(Panel(name + side, unit, present))
-    known = {"loss", *TERMS, *(f"target_{term}" for term in TERMS)}
-    others = [key for key in keys if key not in known and (key.startswith("align") or key.endswith("_align"))]
-    panels += [Panel(key.replace("_", " ").capitalize(), "loss", (Line(key),)) for key in others]
+    panels += [Panel(name, "loss", (Line(key),)) for key, name in ALIGNMENT.items()]
     return draw_panels(runs, panels, _title("Losses", runs), "weighted as they are summed", out, columns=3)
 
 
@@ -189,4 +152,4 @@ def _names(runs: Sequence[Path]) -> list[str]:
     return [distinct(path) if names.count(path.name) > 1 else path.name for path in paths]
 
 
-__all__ = ["plot_run_safely", "plot_runs", "plot_study", "plot_study_safely"]
+__all__ = ["plot_run_safely", "plot_runs"]

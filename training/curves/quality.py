@@ -18,7 +18,8 @@ from ptedge.errors import ArtifactError
 from ptedge.files import write_json
 from ptedge.scores.sigma_quality import spearman
 
-FloatArray = NDArray[np.float64]
+from .read import FloatArray
+
 QUALITY_FILE = "val_boxes.json"  # in RUN
 LEAST_IOU = 0.1  # below it a detection shows another thing than the labelled one
 IGNORED = 0.5  # share of a detection in an ignore region from which it is left out

@@ -20,8 +20,8 @@ NOT_NUMBERS = ("step", "guard")  # of a line: its place, and the record of a gua
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something that happened at a step, such as a guard that tripped.
+class TripMark:
+    """A guard that tripped, as plots mark it.
 
     Attributes:
         step: optimiser steps done by then.
@@ -55,12 +55,12 @@ class Curves:
     Attributes:
         name: of the run, for legends.
         lines: one dictionary a logged step, in order.
-        events: guards' trips and rollbacks.
+        trips: of guards.
     """
 
     name: str
     lines: list[dict[str, Any]] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    trips: list[TripMark] = field(default_factory=list)
 
     @property
     def keys(self) -> list[str]:
@@ -113,8 +113,8 @@ def read_curves(run: Path, name: str | None = None) -> Curves:
     lines = [line for line in map(_parse, text.splitlines()) if line is not None]
     if not lines:
         raise ArtifactError(f"{path} holds no logged step")
-    events = [event for line in lines for event in events_of(line)]
-    return Curves(name or path.resolve().parent.name, [line for line in lines if scalars(line)], events)
+    trips = [trip for line in lines if (trip := trip_of(line)) is not None]
+    return Curves(name or path.resolve().parent.name, [line for line in lines if scalars(line)], trips)
 
 
 def scalars(line: Mapping[str, Any]) -> dict[str, float]:
@@ -128,14 +128,18 @@ def scalars(line: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def events_of(line: Mapping[str, Any]) -> list[Event]:
-    """What a logged line tells of guards: nothing, or the one that tripped."""
+def trip_of(line: Mapping[str, Any]) -> TripMark | None:
+    """The guard that tripped at a logged step, if one did.
+
+    Args:
+        line: its ``guard`` holds the fields of :class:`~ptedge.training.watch.guard.Trip`.
+    """
     trip = line.get("guard")
     if not isinstance(trip, Mapping):
-        return []
-    name = str(trip.get("limit", "guard")).replace("_", " ")
+        return None
+    name = str(trip.get("name", "guard")).replace("_", " ")
     action = {"rollback": f"back to {trip.get('back_to', 0)}", "stop": "stop"}.get(str(trip.get("action")), "")
-    return [Event(int(line["step"]), f"{name}: {action}" if action else name)]
+    return TripMark(int(line["step"]), f"{name}: {action}" if action else name)
 
 
 def running_median(values: FloatArray, window: int) -> FloatArray:

@@ -46,9 +46,9 @@ def study(
     Example:
       ptedge study samples/studies/carla_to_road.toml --data data/carla_to_road --out runs/study --jobs 2
     """
-    from ..curves.plots import plot_study_safely
     from .jobs import list_jobs, place
-    from .plan import load_study
+    from .load import load_study
+    from .plot import plot_study_safely
     from .process import Processes, environment, run_job
     from .run import failure_report, run_study, study_lock
 
@@ -66,9 +66,10 @@ def study(
         run = partial(run_job, processes=processes, val=place(plan, "val"), source_val=source_val)
         echo = partial(click.echo, err=True)
         outcome = run_study(plan, out, jobs, run, at_once=at_once, echo=echo, stop=processes.stop)
-    plot_study_safely(outcome.lines, out / "plots")
+    plot_study_safely(outcome.results, out / "plots")
     click.echo(f"wrote {out / 'table.md'} and {out / 'results.jsonl'}", err=True)
-    click.echo(json.dumps(outcome.lines, indent=2) if as_json else (out / "table.md").read_text("utf-8"))
+    lines = [result.to_json() for result in outcome.results]
+    click.echo(json.dumps(lines, indent=2) if as_json else (out / "table.md").read_text("utf-8"))
     if outcome.interrupted:
         click.echo("interrupted; the same command continues", err=True)
         sys.exit(130)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ptedge.errors import ConfigError, InputError
 
-from .plan import Row, Study, settings_of, slug, unknown_row
+from .load import settings_of, unknown_row
+from .plan import Row, Study, slug
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,7 +21,7 @@ else:
     import tomli as tomllib
 
 
-NO_MATTER = ("workers=", "curves=")  # settings that change no weight
+NO_MATTER = ("workers", "curves")  # settings that change no weight
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class Job:
     def result(self) -> Path:
         """Scores, written when it is finished."""
         return self.folder.with_name(f"{self.folder.name}.json")
+
+    @property
+    def record(self) -> Path:
+        """Fingerprint and command, written before it begins."""
+        return self.folder.with_name(f"{self.folder.name}.plan.json")
 
     @property
     def log(self) -> Path:
@@ -121,7 +127,7 @@ def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int
         "kind": row.kind,
         "start": start.fingerprint if start is not None else "",
         "settings": tomllib.loads(Path(config).read_text("utf-8")) if config else {},
-        "set": [value for value in sets if not value.startswith(NO_MATTER)],
+        "set": [value for value in sets if value.partition("=")[0].strip() not in NO_MATTER],
     }
     fingerprint = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
     return Job(row, seed, folder, start, tuple(words), settings_of(study, row).optim.steps, fingerprint)

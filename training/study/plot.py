@@ -1,85 +1,90 @@
-"""Plots of a study: every variant with its seeds, and AP over thresholds and over tau beside PT, as in the paper."""
+"""Plots of a study: every variant with its seeds, and AP50 over each axis that its rows declare."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
-from ..curves.drawing import COLOURS, GREY, new_figure, save
+from ..curves.drawing import COLOURS, GREY, STYLES, draw_safely, new_figure, save
+from .result import Result
 
-NUMBER = re.compile(r"(?<![\w.])(\d*\.\d+|\d+)(?![\w.])")
-MODES = {"adapt": "with source", "source_free": "source-free"}
-REFERENCES = (("source only strong", GREY, "source only"), ("oracle", COLOURS[2], "oracle"))
-Points = dict[float, list[float]]
+KIND_NAMES = {"adapt": "with source", "source_free": "source-free", "train": "trained on source", "oracle": "oracle"}
+KIND_COLOURS = dict(zip(("source_free", "adapt", "train", "oracle"), COLOURS, strict=False))
+REFERENCES = (("source", GREY, "grey"), ("oracle", COLOURS[2], "green"))  # role, colour, its name
+MOST_COLUMNS = 3
+NO_SWEEP = (
+    'no sweeps.png: no row says where it stands in a sweep. Add for example sweep = {axis = "tau", value = 0.25} to '
+    "rows of the study's file and give ptedge study again; finished runs are kept"
+)
+Curve = dict[float, list[float]]  # value on the axis -> AP50 of each seed, per cent
 
 
-def plot_study(results: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
-    """Draw the results of a study.
+def plot_study(results: Sequence[Result], out: Path) -> list[Path]:
+    """Draw the results of a study; that there is no sweep to draw is said on stderr.
 
     Args:
-        results: one row a run with ``variant``, ``seed``, ``kind`` and ``AP50`` in 0..1; ``chosen`` and ``best`` with
-            an ``AP50`` inside where there are such checkpoints. Rows without AP50 are passed over.
+        results: of finished runs.
         out: folder for the PNG files.
 
     Returns:
-        The files written: ``study.png``; ``thresholds.png`` where the study varies a threshold or tau.
+        The files written: ``study.png``; ``sweeps.png`` where rows declare a sweep.
     """
-    rows = [row for row in results if ap_of(row) is not None]
-    if not rows:
+    if not results:
         return []
-    sweeps = _plot_sweeps(rows, out / "thresholds.png")
-    return [_plot_table(rows, out / "study.png"), *([sweeps] if sweeps is not None else [])]
+    files = [_plot_variants(results, out / "study.png")]
+    curves = curves_of(results)
+    if curves:
+        files.append(_plot_sweeps(results, curves, out / "sweeps.png"))
+    else:
+        click.echo(NO_SWEEP, err=True)
+    return files
 
 
-def ap_of(row: Mapping[str, Any], which: str = "") -> float | None:
-    """AP50 of a row in percent.
-
-    Args:
-        row: of a study.
-        which: ``chosen`` or ``best``; empty for the last checkpoint.
-    """
-    place = row.get(which) if which else row
-    value = place.get("AP50") if isinstance(place, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return 100.0 * float(value)
+def plot_study_safely(results: Sequence[Result], out: Path) -> list[Path]:
+    """:func:`plot_study` for the end of a study, which stands whatever goes wrong with its pictures."""
+    return draw_safely(lambda folder: plot_study(results, folder), out)
 
 
-def sweep_of(variant: str) -> tuple[str, float] | None:
-    """What a variant varies, by its name: a score threshold of a mean teacher, or tau.
+def curves_of(results: Sequence[Result]) -> dict[str, dict[str, Curve]]:
+    """The points of every sweep, as rows declare them.
 
     Args:
-        variant: for example ``mean teacher 0.7`` or ``PT, tau 0.3``.
+        results: of finished runs. Those of one variant, one a seed, share its points.
 
     Returns:
-        ``threshold`` or ``tau``, and the value; ``None`` for other variants.
+        Axis -> kind -> value -> AP50 of each seed in per cent, in the order of the results.
     """
-    name = _plain(variant)
-    numbers = NUMBER.findall(name)
-    if len(numbers) != 1:
-        return None
-    if re.search(r"\btau\b(?! (cls|bbox|box|class))", name):
-        return "tau", float(numbers[0])
-    if "threshold" in name or "mean teacher" in name:
-        return "threshold", float(numbers[0])
-    return None
+    curves: dict[str, dict[str, Curve]] = {}
+    for result in results:
+        for sweep in result.sweep:
+            curve = curves.setdefault(sweep.axis, {}).setdefault(result.kind, {})
+            curve.setdefault(sweep.value, []).append(100 * result.last.ap50)
+    return curves
 
 
-def _plot_table(rows: Sequence[Mapping[str, Any]], out: Path) -> Path:
-    names = list(dict.fromkeys(str(row["variant"]) for row in rows))
-    values: dict[str, dict[str, list[float]]] = {}
-    for which in ("", "chosen", "best"):
-        for row in rows:
-            value = ap_of(row, which)
-            if value is not None:
-                values.setdefault(which, {}).setdefault(str(row["variant"]), []).append(value)
-    last, chosen, best = values[""], values.get("chosen", {}), values.get("best", {})
+def _by_variant(results: Sequence[Result], value: Callable[[Result], float | None]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for result in results:
+        share = value(result)
+        if share is not None:
+            found.setdefault(result.variant, []).append(100 * share)
+    return found
+
+
+def _with_role(results: Sequence[Result], role: str) -> list[Result]:
+    return [result for result in results if role in result.roles]
+
+
+def _plot_variants(results: Sequence[Result], out: Path) -> Path:
+    last = _by_variant(results, lambda result: result.last.ap50)
+    chosen = _by_variant(results, lambda result: result.chosen.ap50)
     chosen = {name: found for name, found in chosen.items() if found != last[name]}
+    best = _by_variant(results, lambda result: result.best.ap50 if result.best else None)
+    names = list(last)
     subtitle = "dot: last checkpoint of one seed, bar: median"
     subtitle += "; ring: chosen without labels, where it is another" if chosen else ""
     subtitle += "; cross: best by target labels" if best else ""
@@ -93,11 +98,10 @@ def _plot_table(rows: Sequence[Mapping[str, Any]], out: Path) -> Path:
                 _dots(ax, chosen[name], y + shift, COLOURS[1], {"marker": "o", "mfc": "white", "ms": 4.5}, COLOURS[1])
             ax.plot(best.get(name, []), [y] * len(best.get(name, [])), "x", color=COLOURS[3], ms=5)
         told = []
-        for word, colour, label in REFERENCES:
-            found = next((last[n] for n in names if _plain(n).startswith(word)), None)
-            if found is not None:
+        for role, colour, colour_name in REFERENCES:
+            for name, found in _by_variant(_with_role(results, role), lambda result: result.last.ap50).items():
                 ax.axvline(float(np.median(found)), color=colour, linewidth=1.1, linestyle="--", zorder=0.5)
-                told.append(f"{label} ({'grey' if colour == GREY else 'green'})")
+                told.append(f"{name} ({colour_name})")
         ax.set_yticks(range(len(names)), names)
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.set_xlabel("AP50 (%)" + (f"; dashed: median of {' and '.join(told)}" if told else ""))
@@ -110,65 +114,45 @@ def _dots(ax: Any, values: list[float], y: float, colour: str, look: dict[str, A
     ax.plot(np.median(values), y, "|", color=bar, ms=11, mew=1.8)
 
 
-def _plot_sweeps(rows: Sequence[Mapping[str, Any]], out: Path) -> Path | None:
-    sweeps: dict[tuple[str, str], Points] = {}
-    reference: dict[str, list[float]] = {}
-    for row in rows:
-        name, mode, value = str(row["variant"]), MODES.get(str(row.get("kind")), ""), ap_of(row)
-        assert value is not None
-        found = sweep_of(name)
-        if found is not None:
-            sweeps.setdefault((found[0], mode), {}).setdefault(found[1], []).append(value)
-        elif _is_pt(name):
-            reference.setdefault(mode, []).append(value)
-    sweeps = {key: points for key, points in sweeps.items() if len(points) > 1}
-    kinds = [kind for kind in ("threshold", "tau") if any(key[0] == kind for key in sweeps)]
-    if not kinds:
-        return None
-    modes = list(dict.fromkeys([*(mode for _, mode in sweeps), *reference]))
+def _plot_sweeps(results: Sequence[Result], curves: dict[str, dict[str, Curve]], out: Path) -> Path:
+    columns = min(len(curves), MOST_COLUMNS)
+    rows = -(-len(curves) // columns)
+    title = f"AP50 over {', '.join(curves)}" if len(curves) <= MOST_COLUMNS else "AP50 over every sweep"
     subtitle = "median of the seeds and their range; spread: highest less lowest median"
-    with new_figure(max(5.4 * len(kinds), 7.0), 4.8, "AP50 over threshold and over tau", subtitle) as figure:
-        axes = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
-        for ax, kind in zip(axes, kinds, strict=True):
-            for mode, colour in zip(modes, COLOURS, strict=False):
-                if (kind, mode) in sweeps:
-                    _draw_sweep(ax, sweeps[kind, mode], colour, mode)
-                if mode in reference:
-                    _draw_reference(ax, reference[mode], colour, "PT" + (f", {mode}" if mode else ""))
-            ax.set_title("Mean teacher over its score threshold" if kind == "threshold" else "PT over tau")
-            ax.set_xlabel("score threshold" if kind == "threshold" else "tau")
-            ax.set_xticks(sorted({value for key, points in sweeps.items() if key[0] == kind for value in points}))
+    beside = _with_role(results, "beside")
+    with new_figure(max(4.6 * columns, 7.0), 0.6 + 4.2 * rows, title, subtitle) as figure:
+        axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        for ax in axes.flat[len(curves) :]:
+            ax.remove()
+        for ax, (axis, kinds) in zip(axes.flat, curves.items(), strict=False):
+            for kind, curve in kinds.items():
+                _draw_curve(ax, curve, kind)
+            _draw_beside(ax, beside)
+            ax.set_xlabel(axis)
+            ax.set_xticks(sorted({value for curve in kinds.values() for value in curve}))
             ax.margins(x=0.08, y=0.1)
             ax.tick_params(labelleft=True)
-            ax.legend(loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, ncols=2)
-        axes[0].set_ylabel("AP50 (%)")
+            ax.legend(loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0)
+        for ax in axes[:, 0]:
+            ax.set_ylabel("AP50 (%)")
         return save(figure, out)
 
 
-def _draw_sweep(ax: Any, points: Points, colour: str, mode: str) -> None:
-    x = np.array(sorted(points))
-    middle = np.array([np.median(points[value]) for value in x])
-    low, high = (np.array([pick(points[value]) for value in x]) for pick in (min, max))
-    label = f"{mode + ': ' if mode else ''}spread {middle.max() - middle.min():.1f}"
-    ranges = [middle - low, high - middle]
-    ax.errorbar(x, middle, ranges, color=colour, marker="o", ms=5, linewidth=1.8, capsize=3, label=label)
+def _draw_curve(ax: Any, curve: Curve, kind: str) -> None:
+    x = np.array(sorted(curve))
+    middle = np.array([np.median(curve[value]) for value in x])
+    low, high = (np.array([pick(curve[value]) for value in x]) for pick in (min, max))
+    label = KIND_NAMES.get(kind, kind) + (f": spread {middle.max() - middle.min():.1f}" if len(x) > 1 else "")
+    look = {"color": KIND_COLOURS.get(kind, COLOURS[-1]), "marker": "o", "ms": 5, "linewidth": 1.8, "capsize": 3}
+    ax.errorbar(x, middle, [middle - low, high - middle], label=label, **look)
 
 
-def _draw_reference(ax: Any, values: Sequence[float], colour: str, label: str) -> None:
-    ax.axhspan(min(values), max(values), color=colour, alpha=0.10, linewidth=0)
-    ax.axhline(float(np.median(values)), color=colour, linestyle="--", linewidth=1.5, label=label)
-
-
-def _plain(name: str) -> str:
-    return " ".join(re.sub(r"[_\-,()/]+", " ", name.lower()).split())
-
-
-def _is_pt(name: str) -> bool:
-    """PT as it is, with no switch turned."""
-    plain = _plain(name)
-    for words in ("source free", "with source"):
-        plain = plain.replace(words, "").strip()
-    return plain in ("pt", "probabilistic teacher")
-
-
-__all__ = ["ap_of", "plot_study", "sweep_of"]
+def _draw_beside(ax: Any, results: Sequence[Result]) -> None:
+    """One dashed line a row, in the colour of its kind; further rows of a kind have other dashes."""
+    seen: dict[str, int] = {}
+    for name, values in _by_variant(results, lambda result: result.last.ap50).items():
+        kind = next(result.kind for result in results if result.variant == name)
+        seen[kind] = seen.get(kind, 0) + 1
+        colour, style = KIND_COLOURS.get(kind, COLOURS[-1]), STYLES[1 + (seen[kind] - 1) % (len(STYLES) - 1)]
+        ax.axhspan(min(values), max(values), color=colour, alpha=0.10, linewidth=0)
+        ax.axhline(float(np.median(values)), color=colour, linestyle=style, linewidth=1.5, label=name)

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from ptedge.machine.cpu import usable_cores
 from ptedge.machine.memory import peak_of
 
 from .jobs import Job
+from .result import Best, Result, Scores
 
 INTERRUPTED = 130  # exit status of a run that was asked to stop and can be continued
-SCORES = ("AP50", "AP75", "AP")
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -44,7 +44,7 @@ class Processes:
     keep: tuple[int, ...] = ()
     running: set[int] = field(default_factory=set)
     stopping: bool = False
-    guard: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, words: Sequence[str], log: Path) -> tuple[int, str, float]:
         """Run a Python command to its end.
@@ -57,7 +57,7 @@ class Processes:
             Exit status, what it wrote to stdout, and the most memory it held in MiB (0 where unknown).
         """
         log.parent.mkdir(parents=True, exist_ok=True)
-        with open(log, "ab") as stderr, self.guard:
+        with open(log, "ab") as stderr, self.lock:
             if self.stopping:
                 return INTERRUPTED, "", 0.0
             process = subprocess.Popen(
@@ -76,13 +76,13 @@ class Processes:
             process.stdout.close()
             memory = _wait(process)
         finally:
-            with self.guard:
+            with self.lock:
                 self.running.discard(process.pid)
         return process.returncode, said, memory
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """Ask every command to stop, and start no more."""
-        with self.guard:
+        with self.lock:
             self.stopping = True
             for pid in self.running:
                 with suppress(ProcessLookupError):
@@ -101,7 +101,7 @@ def command_of(job: Job) -> list[str]:
     return [*job.words, *(["--resume"] if (job.folder / "last.pt").exists() else [])]
 
 
-def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) -> dict[str, Any]:
+def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) -> Result:
     """Do one run and score it.
 
     Args:
@@ -111,7 +111,7 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
         source_val: labelled DATA of the source, for rows that train on it.
 
     Returns:
-        One line of results.jsonl; also written beside the run's folder, which marks it as finished.
+        Its result; also written beside the run's folder, which marks it as finished.
 
     Raises:
         TrainingError: the command failed.
@@ -126,54 +126,57 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
     summary = json.loads((job.folder / "summary.json").read_text("utf-8"))
     if summary.get("interrupted"):
         raise RunStoppedError
-    line = line_of(job, summary)
+    result = result_of(job, summary)
+    result = replace(result, memory_mib={**result.memory_mib, "process": round(memory)})
     if job.row.best:
-        line["best"] = _best(job, processes, val, line)
+        result = replace(result, best=_best(job, processes, val, result.last))
     if source_val is not None and not job.row.adapts:
-        line["source_val"] = _scores(processes, job, source_val, [job.folder / "model.pt"])[0]["AP50"]
-    line["memory_mib"] = {**line["memory_mib"], "process": round(memory)}
-    write_json(job.result, {**line, "fingerprint": job.fingerprint})
-    return line
+        scored = _scores(processes, job, source_val, [job.folder / "model.pt"])
+        result = replace(result, source_val=scored[0]["AP50"])
+    write_json(job.result, {**result.to_json(), "fingerprint": job.fingerprint})
+    return result
 
 
-def line_of(job: Job, summary: dict[str, Any]) -> dict[str, Any]:
-    """What results.jsonl says of a run, as far as its summary goes.
+def result_of(job: Job, summary: dict[str, Any]) -> Result:
+    """The result of a run, as far as its summary goes.
 
     Args:
         job: the run.
         summary: of summary.json, with ``--val``.
 
-    Returns:
-        ``AP50``, ``AP75``, ``AP`` of the last checkpoint, the same of the ``chosen`` one (model.pt), whose ``sigma`` it
-        is.
-
     Raises:
-        TrainingError: it was not scored.
+        TrainingError: it was not scored, or the labels hold nothing to score on.
     """
     try:
-        last, chosen, val = summary["last"], summary["chosen"], summary["val"]
-        line: dict[str, Any] = {"variant": job.row.name, "seed": job.seed, "kind": job.row.kind}
-        if job.start is not None:
-            line["start"] = job.start.row.name
-        line |= {name: last[name] for name in SCORES}
-        line["chosen"] = {name: chosen[name] for name in ("step", *SCORES)}
-        line |= {"sigma": val["sigma"], "steps": summary["steps"], "seconds": summary["seconds"]}
-        line["memory_mib"] = summary.get("peak_memory_mib", {})
-        line["guard_trips"] = len(summary.get("guards", ()))
-    except (KeyError, TypeError):
+        return Result(
+            variant=job.row.name,
+            seed=job.seed,
+            kind=job.row.kind,
+            last=Scores.from_json(summary["last"]),
+            chosen=Scores.from_json(summary["chosen"]),
+            chosen_step=int(summary["chosen"]["step"]),
+            sigma=summary["val"]["sigma"],
+            steps=summary["steps"],
+            seconds=summary["seconds"],
+            start=job.start.row.name if job.start is not None else "",
+            memory_mib=summary.get("peak_memory_mib", {}),
+            guard_trips=len(summary.get("guards", ())),
+        )
+    except (KeyError, TypeError, ValueError):
         raise TrainingError(
-            f"{job.folder / 'summary.json'} lacks scores. Remove the folder and give the command again"
+            f"{job.folder / 'summary.json'} lacks scores. Look that data.val has labelled boxes, remove the folder and "
+            f"give the command again"
         ) from None
-    return line
 
 
-def _best(job: Job, processes: Processes, val: Path, line: dict[str, Any]) -> dict[str, Any]:
+def _best(job: Job, processes: Processes, val: Path, last: Scores) -> Best:
     kept = sorted((job.folder / "checkpoints").glob("*.pt"))
-    found: list[dict[str, Any]] = [{"checkpoint": "last", "AP50": line["AP50"]}]
+    scores = {"last": last.ap50}
     if kept:
-        found += _scores(processes, job, val, kept)
-    top = max(found, key=lambda one: one["AP50"])
-    return {"checkpoint": Path(top["checkpoint"]).stem, "AP50": top["AP50"], "of": len(found)}
+        found = _scores(processes, job, val, kept)
+        scores.update({Path(one["checkpoint"]).stem: one["AP50"] for one in found})
+    top = max(scores, key=scores.__getitem__)
+    return Best(top, scores[top], len(scores))
 
 
 def _scores(processes: Processes, job: Job, val: Path, checkpoints: Sequence[Path]) -> list[dict[str, Any]]:

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ptedge.errors import ConfigError, OutputError, TrainingError
+from ptedge.errors import ArtifactError, ConfigError, OutputError, TrainingError
 from ptedge.files import atomic_write, make_output_folder, write_json
 
 from ..progress import stop_request
 from .jobs import Job, list_jobs
 from .plan import Study
 from .process import RunStoppedError
+from .result import Result, renewed
 from .table import table
 
-PATIENCE = 0.5  # seconds between looks at whether to stop
-Run = Callable[[Job], dict[str, Any]]
-Line = dict[str, Any]
+LOOK_EVERY = 0.5  # seconds between looks at whether to stop
+Run = Callable[[Job], Result]
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Outcome:
     """How a study ended.
 
     Attributes:
-        lines: of all finished runs, earlier ones included, in the order of rows and seeds.
+        results: of all finished runs, earlier ones included, in the order of rows and seeds.
         failed: run -> why.
         interrupted: a signal stopped it.
     """
 
-    lines: list[Line]
+    results: list[Result]
     failed: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
@@ -47,7 +47,7 @@ def state_of_job(job: Job) -> str:
     Raises:
         ConfigError: its folder holds a run with other settings.
     """
-    plan = _read(_plan(job))
+    plan = _read(job.record)
     if plan is not None and plan.get("fingerprint") != job.fingerprint:
         raise ConfigError(
             f"{job.folder} holds {job.name} with other settings than the study's now (its own, or those of a row it "
@@ -75,7 +75,7 @@ def run_study(
         study: checked.
         out: its folder.
         jobs: to do, each after the one it starts from.
-        run: does one run and gives its line; raises an exception when it fails, RunStoppedError when it was stopped.
+        run: does one run and gives its result; raises an exception when it fails, RunStoppedError when it was stopped.
         at_once: runs at a time.
         echo: told of every run.
         stop: called once when a signal asks to stop; makes running ones end soon.
@@ -84,65 +84,110 @@ def run_study(
         ConfigError: the folder holds other runs under these names.
         OutputError: results cannot be written.
     """
-    states = {job.name: state_of_job(job) for job in jobs}
-    needed = {job.start.name for job in jobs if job.start is not None}
-    waiting = [job for job in jobs if states[job.name] != "finished"]
-    waiting.sort(key=lambda job: (job.name not in needed, -job.steps))  # so that no long run is left for the end
-    finished = {name for name, state in states.items() if state == "finished"}
-    echo(f"{len(jobs)} runs: {len(finished)} finished, {len(waiting)} to do, {at_once} at a time")
-    outcome = Outcome(write_results(study, out))
-    running: dict[Future[Line], Job] = {}
+    board = _Board(study, out, jobs, echo)
+    echo(f"{len(jobs)} runs: {len(board.finished)} finished, {len(board.waiting)} to do, {at_once} at a time")
     with stop_request() as should_stop, ThreadPoolExecutor(at_once) as pool:
         try:
-            while waiting or running:
-                if should_stop() and not outcome.interrupted:
-                    outcome.interrupted = True
-                    waiting.clear()
+            while board.waiting or board.running:
+                if should_stop() and not board.outcome.interrupted:
+                    board.interrupt()
                     stop()
-                for job in _ready(waiting, finished, outcome.failed, echo)[: at_once - len(running)]:
-                    waiting.remove(job)
-                    write_json(_plan(job), {"fingerprint": job.fingerprint, "command": ["ptedge", *job.words]})
-                    running[pool.submit(run, job)] = job
-                done, _ = wait(running, timeout=PATIENCE, return_when=FIRST_COMPLETED)
+                for job in board.ready()[: at_once - len(board.running)]:
+                    write_json(job.record, {"fingerprint": job.fingerprint, "command": ["ptedge", *job.words]})
+                    board.start(job, pool.submit(run, job))
+                done, _ = wait(board.running, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED)
                 for future in done:
-                    job = running.pop(future)
-                    try:
-                        line = future.result()
-                    except RunStoppedError:
-                        outcome.interrupted = True
-                        waiting.clear()
-                    except Exception as error:  # one run's trouble is not the others'
-                        outcome.failed[job.name] = str(error)
-                        echo(f"failed: {job.name}: {error}")
-                    else:
-                        finished.add(job.name)
-                        outcome.lines = write_results(study, out)
-                        count = f"[{len(finished)}/{len(jobs)}]"
-                        echo(f"{count} {job.name}: AP50 {100 * line['AP50']:.1f}, {line['seconds']:.0f} s")
+                    board.end(future)
         except BaseException:
             stop()
             raise
-    return outcome
+    return board.outcome
 
 
-def write_results(study: Study, out: Path) -> list[Line]:
+class _Board:
+    """Where every run of the study stands: waiting, running, finished or failed."""
+
+    def __init__(self, study: Study, out: Path, jobs: Sequence[Job], echo: Callable[[str], None]) -> None:
+        self.study, self.out, self.echo = study, out, echo
+        self.finished = {job.name for job in jobs if state_of_job(job) == "finished"}
+        self.total = len(jobs)
+        needed = {job.start.name for job in jobs if job.start is not None}
+        self.waiting = [job for job in jobs if job.name not in self.finished]
+        # so that no long run is left for the end
+        self.waiting.sort(key=lambda job: (job.name not in needed, -job.steps))
+        self.running: dict[Future[Result], Job] = {}
+        self.outcome = Outcome(write_results(study, out))
+
+    def interrupt(self) -> None:
+        """Begin nothing more."""
+        self.outcome.interrupted = True
+        self.waiting.clear()
+
+    def ready(self) -> list[Job]:
+        """Those whose start is finished; those whose start has failed are left out for good."""
+        ready = []
+        for job in list(self.waiting):
+            if job.start is None or job.start.name in self.finished:
+                ready.append(job)
+            elif job.start.name in self.outcome.failed:
+                self.waiting.remove(job)
+                self._fail(job, f"it starts from {job.start.name}, which failed", "left out")
+        return ready
+
+    def start(self, job: Job, future: Future[Result]) -> None:
+        self.waiting.remove(job)
+        self.running[future] = job
+
+    def end(self, future: Future[Result]) -> None:
+        job = self.running.pop(future)
+        try:
+            result = future.result()
+        except RunStoppedError:
+            self.interrupt()
+        except Exception as error:  # one run's trouble is not the others'
+            self._fail(job, str(error), "failed")
+        else:
+            self.finished.add(job.name)
+            self.outcome.results = write_results(self.study, self.out)
+            count = f"[{len(self.finished)}/{self.total}]"
+            self.echo(f"{count} {job.name}: AP50 {100 * result.last.ap50:.1f}, {result.seconds:.0f} s")
+
+    def _fail(self, job: Job, why: str, word: str) -> None:
+        self.outcome.failed[job.name] = why
+        self.echo(f"{word}: {job.name}: {why}")
+
+
+def write_results(study: Study, out: Path) -> list[Result]:
     """Write results.jsonl and table.md from all finished runs of the study.
 
     Returns:
-        The lines, in the order of rows and seeds.
+        The results, in the order of rows and seeds.
+
+    Raises:
+        ArtifactError: the file of a finished run is broken.
     """
-    lines = []
+    results = []
     order = {row.name: position for position, row in enumerate(study.row)}
     for job in list_jobs(study, out, check_data=False):
         line = _read(job.result)
-        if line is not None and line.pop("fingerprint", "") == job.fingerprint:
-            lines.append(line)
-    lines.sort(key=lambda line: (order[line["variant"]], line["seed"]))
+        if line is not None and line.get("fingerprint") == job.fingerprint:
+            results.append(renewed(_result(job, line), study))
+    results.sort(key=lambda result: (order[result.variant], result.seed))
     with atomic_write(out / "results.jsonl", "w") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
+        file.writelines(json.dumps(result.to_json()) + "\n" for result in results)
     with atomic_write(out / "table.md", "w") as file:
-        file.write(table(study, lines))
-    return lines
+        file.write(table(study, results))
+    return results
+
+
+def _result(job: Job, line: dict[str, Any]) -> Result:
+    try:
+        return Result.from_json(line)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArtifactError(
+            f"{job.result} is no result of a run ({type(error).__name__}: {error}). "
+            f"Remove it and give the command again"
+        ) from None
 
 
 @contextmanager
@@ -177,22 +222,6 @@ def failure_report(failed: dict[str, str]) -> TrainingError:
     """The sentence for runs that failed."""
     names = "; ".join(f"{name}: {why}" for name, why in failed.items())
     return TrainingError(f"{len(failed)} of the study's runs failed. The same command tries them again. {names}")
-
-
-def _ready(waiting: list[Job], finished: set[str], failed: dict[str, str], echo: Callable[[str], None]) -> list[Job]:
-    ready = []
-    for job in list(waiting):
-        if job.start is None or job.start.name in finished:
-            ready.append(job)
-        elif job.start.name in failed:
-            waiting.remove(job)
-            failed[job.name] = f"it starts from {job.start.name}, which failed"
-            echo(f"left out: {job.name}: {failed[job.name]}")
-    return ready
-
-
-def _plan(job: Job) -> Path:
-    return job.folder.with_name(f"{job.folder.name}.plan.json")
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ptedge.config import require
 
-from .guard import GuardConfig, readings
+from .limits import GuardConfig, measures_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ChoiceConfig:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TeacherCandidate:
     """A teacher that may become model.pt.
 
     Attributes:
@@ -71,7 +71,9 @@ def score_of(signals: Mapping[str, Any]) -> float:
     return float(signals["consistency"]) if signals["boxes"] > 0 else 0.0
 
 
-def make_candidate(step: int, signals: Mapping[str, Any], start: Mapping[str, Any], limits: GuardConfig) -> Candidate:
+def make_candidate(
+    step: int, signals: Mapping[str, Any], start: Mapping[str, Any], limits: GuardConfig
+) -> TeacherCandidate:
     """A candidate from the signals at a step.
 
     Args:
@@ -80,12 +82,12 @@ def make_candidate(step: int, signals: Mapping[str, Any], start: Mapping[str, An
         start: of the start.
         limits: those of the guards, which hold here even when guards are off.
     """
-    found = readings(signals, start, limits)
-    sound = step == 0 or all(reading.strain <= 1.0 for reading in found)
-    return Candidate(step, round(score_of(signals), 6), sound, dict(signals))
+    measures = measures_of(signals, start, limits)
+    sound = step == 0 or all(measure.strain <= 1.0 for measure in measures)
+    return TeacherCandidate(step, round(score_of(signals), 6), sound, dict(signals))
 
 
-def choose(candidates: Sequence[Candidate], tolerance: float) -> Candidate:
+def choose(candidates: Sequence[TeacherCandidate], tolerance: float) -> TeacherCandidate:
     """The latest sound candidate whose score is no more than ``tolerance`` below the best of the sound ones.
 
     Args:
@@ -98,7 +100,7 @@ def choose(candidates: Sequence[Candidate], tolerance: float) -> Candidate:
     return [candidate for candidate in sound if candidate.score >= best - tolerance][-1]
 
 
-def thin(candidates: Sequence[Candidate], keep: int) -> list[Candidate]:
+def thin(candidates: Sequence[TeacherCandidate], keep: int) -> list[TeacherCandidate]:
     """At most ``keep`` candidates beside the start: those that are not sound go first, then the lowest scores.
 
     Args:

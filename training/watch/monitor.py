@@ -93,7 +93,7 @@ def agreement(first: Sequence[RawDetections], second: Sequence[RawDetections]) -
     return 2.0 * _shared(first, second) / total if total else 1.0
 
 
-def coverage(detections: Sequence[RawDetections], reference: Sequence[RawDetections]) -> float | None:
+def refound_share(detections: Sequence[RawDetections], reference: Sequence[RawDetections]) -> float | None:
     """How much of what the reference finds is found still: the score that they share, over the reference's.
 
     Unlike :func:`agreement` it does not fall when more is found, as it should be after a poor start.
@@ -147,11 +147,11 @@ def _pairs(a: RawDetections, b: RawDetections) -> list[tuple[int, int, float]]:
     iou = box_iou(a.boxes, b.boxes)
     iou = torch.where(a.labels.unsqueeze(1) == b.labels.unsqueeze(0), iou, torch.zeros_like(iou)).cpu()
     low = torch.minimum(a.scores.unsqueeze(1), b.scores.unsqueeze(0)).cpu()
-    candidates = torch.nonzero(iou > SAME_OBJECT)
-    order = iou[candidates[:, 0], candidates[:, 1]].argsort(descending=True, stable=True)
+    touching = torch.nonzero(iou > SAME_OBJECT)
+    order = iou[touching[:, 0], touching[:, 1]].argsort(descending=True, stable=True)
     found: list[tuple[int, int, float]] = []
     rows, columns = set(), set()
-    for i, j in candidates[order].tolist():
+    for i, j in touching[order].tolist():
         if i not in rows and j not in columns:
             rows.add(i)
             columns.add(j)

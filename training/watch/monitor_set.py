@@ -19,7 +19,7 @@ from ptedge.frames.source import FrameIndex
 from ..batches.augment import AugmentConfig
 from ..batches.steps import StepBatches
 from ..batches.views import TargetViews, collate_target
-from .monitor import agreement, coverage, detection_signals, side_ratios, total_variation
+from .monitor import agreement, detection_signals, refound_share, side_ratios, total_variation
 
 MONITOR_STREAM = 3
 CHUNK = 8  # images a forward pass
@@ -101,8 +101,8 @@ class MonitorSet:
             variation of its class shares from the start's, ``None`` where one finds nothing); ``source_agreement``,
             ``student_agreement`` (teacher against start and student, weak views) and ``consistency`` (the teacher's
             weak against its strong views), see :func:`~ptedge.training.watch.monitor.agreement`; ``source_coverage``,
-            see :func:`~ptedge.training.watch.monitor.coverage`; ``width_ratio`` and ``height_ratio`` to the start's
-            boxes, see :func:`~ptedge.training.watch.monitor.side_ratios`.
+            see :func:`~ptedge.training.watch.monitor.refound_share`; ``width_ratio`` and ``height_ratio`` to the boxes
+            of the start, see :func:`~ptedge.training.watch.monitor.side_ratios`.
         """
         weak = self._detect(teacher, self.weak)
         strong = self._detect(teacher, self.strong)
@@ -113,7 +113,7 @@ class MonitorSet:
         known = signals["classes"] is not None and prior is not None
         signals["histogram_distance"] = total_variation(signals["classes"], prior) if known else None
         signals["source_agreement"] = agreement(weak, self.start)
-        signals["source_coverage"] = coverage(weak, self.start)
+        signals["source_coverage"] = refound_share(weak, self.start)
         signals["width_ratio"], signals["height_ratio"] = side_ratios(weak, self.start)
         signals["student_agreement"] = agreement(weak, pupil)
         moved = [moved_detections(d, view, self.input_size) for d, view in zip(weak, self.views, strict=True)]

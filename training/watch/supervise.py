@@ -17,8 +17,9 @@ from .. import distributed
 from ..config import OptimConfig
 from ..optim import restore_optimizer
 from ..run_folder import RunFolder, state_of
-from .choose import Candidate, ChoiceConfig, choose, make_candidate, thin
-from .guard import Guard, GuardConfig, Trip, readings
+from .choose import ChoiceConfig, TeacherCandidate, choose, make_candidate, thin
+from .guard import Guard, Trip
+from .limits import GuardConfig, measures_of
 
 STARVING = 50  # steps in a row without a pseudo box after which it is said
 
@@ -60,11 +61,11 @@ class Supervisor:
         self.choice = choice
         self.every = every
         self.candidate_every = candidate_every
-        self.candidates: list[Candidate] = []
+        self.candidates: list[TeacherCandidate] = []
         self.hungry = 0  # steps in a row without a pseudo box
         self.hungry_steps = 0  # in all
         self.good: dict[str, Any] = {}
-        self.last: Candidate | None = None  # of the latest reading, wherever it was taken
+        self.last: TeacherCandidate | None = None  # of the latest reading, wherever it was taken
 
     @property
     def start(self) -> dict[str, Any]:
@@ -83,7 +84,7 @@ class Supervisor:
         if resumed is not None and "supervisor" in resumed:
             state = resumed["supervisor"]
             self.guard.restore(state["guard"])
-            self.candidates = [Candidate(**entry) for entry in state["candidates"]]
+            self.candidates = [TeacherCandidate(**entry) for entry in state["candidates"]]
             self.hungry, self.hungry_steps = state["hungry"], state["hungry_steps"]
             self.good = state["good"] or self._snapshot()
         else:
@@ -128,7 +129,7 @@ class Supervisor:
         if trip is not None or step % self.every:
             return {}, trip
         signals = self.read()
-        trip, good = self.guard.judge(step, readings(signals, self.start, self.guard.config))
+        trip, good = self.guard.judge(step, measures_of(signals, self.start, self.guard.config))
         candidate = make_candidate(step, signals, self.start, self.guard.config)
         if self._follow(trip) is not None:
             return signals, trip
@@ -147,13 +148,13 @@ class Supervisor:
         """Whether it is time to say that there has been no pseudo box for long."""
         return self.hungry > 0 and self.hungry % STARVING == 0
 
-    def present(self, step: int) -> Candidate:
+    def present(self, step: int) -> TeacherCandidate:
         """The present teacher as a candidate; read now unless it was."""
         if self.last is None or self.last.step != step:
             self.last = make_candidate(step, self.read(), self.start, self.guard.config)
         return self.last
 
-    def chosen(self, step: int) -> Candidate:
+    def chosen(self, step: int) -> TeacherCandidate:
         """What model.pt is to be after ``step`` steps."""
         present = self.present(step)
         if not self.choice.enabled:

@@ -1,4 +1,4 @@
-"""Running a study: order, failures, continuation and results with a fake run; once with real commands."""
+"""Running a study: order, failures, continuation and results with a fake run."""
 
 from __future__ import annotations
 
@@ -13,29 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_study import ROWS, STUDY, summary_of, swept
 
-from ptedge.errors import ConfigError, OutputError, TrainingError
+from ptedge.errors import ArtifactError, ConfigError, OutputError, TrainingError
 from ptedge.training.study.jobs import Job, list_jobs
-from ptedge.training.study.plan import Row, Study, StudyData
-from ptedge.training.study.process import Processes, RunStoppedError, environment, line_of, run_job
+from ptedge.training.study.plan import Row, Study
+from ptedge.training.study.process import RunStoppedError, result_of
+from ptedge.training.study.result import Result
 from ptedge.training.study.run import Outcome, run_study, state_of_job, study_lock
-from ptedge.training.study.table import gap_closed, paired_differences, spread, table
-
-ROWS = (
-    Row("adapted", "adapt", start="source", paper=(("K2C", 60.2),)),
-    Row("source", "train"),
-    Row("oracle", "oracle"),
-)
-STUDY = Study(
-    title="T", seeds=(0, 1), baseline="source", source="source", oracle="oracle", row=ROWS, data=StudyData(val="val")
-)
-AP = {"source": 0.4, "oracle": 0.9, "adapted": 0.8}
-
-
-def summary(job: Job) -> dict[str, Any]:
-    scores = {"AP50": AP[job.row.name] + 0.01 * job.seed, "AP75": 0.2, "AP": 0.3}
-    val = {**scores, "sigma": {"coverage_1": 0.5}}
-    return {"last": {"step": 9, **scores}, "chosen": {"step": 9, **scores}, "val": val, "steps": 9, "seconds": 1.0}
 
 
 class Fake:
@@ -47,7 +32,7 @@ class Fake:
         self.at_once = self.most = 0
         self.lock = threading.Lock()
 
-    def __call__(self, job: Job) -> dict[str, Any]:
+    def __call__(self, job: Job) -> Result:
         with self.lock:
             self.at_once += 1
             self.most = max(self.most, self.at_once)
@@ -57,9 +42,9 @@ class Fake:
             self.at_once -= 1
         if job.name in self.failing:
             raise TrainingError("the loss is not finite")
-        line = line_of(job, summary(job))
-        job.result.write_text(json.dumps({**line, "fingerprint": job.fingerprint}), "utf-8")
-        return line
+        result = result_of(job, summary_of(job))
+        job.result.write_text(json.dumps({**result.to_json(), "fingerprint": job.fingerprint}), "utf-8")
+        return result
 
 
 def go(out: Path, run: Any, study: Study = STUDY, at_once: int = 2) -> tuple[Outcome, list[str]]:
@@ -77,7 +62,7 @@ def test_run_study__starts_before_what_needs_them(tmp_path: Path) -> None:
         assert fake.order.index(f"source, seed {seed}") < fake.order.index(f"adapted, seed {seed}")
     assert fake.most <= 3 and said[0] == "6 runs: 0 finished, 6 to do, 3 at a time"
     lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text("utf-8").splitlines()]
-    assert lines == outcome.lines
+    assert lines == [result.to_json() for result in outcome.results]
     assert [(line["variant"], line["seed"]) for line in lines] == [(row.name, s) for row in ROWS for s in (0, 1)]
     assert lines[0]["start"] == "source" and lines[0]["chosen"]["AP50"] == 0.8
 
@@ -86,7 +71,7 @@ def test_run_study__what_is_finished_is_kept(tmp_path: Path) -> None:
     go(tmp_path, Fake())
     again = Fake()
     outcome, _ = go(tmp_path, again)
-    assert again.order == [] and len(outcome.lines) == 6
+    assert again.order == [] and len(outcome.results) == 6
 
 
 def test_state_of_job__best_asked_for_later_is_still_to_do(tmp_path: Path) -> None:
@@ -103,12 +88,12 @@ def test_run_study__a_failure_leaves_the_others_alone(tmp_path: Path) -> None:
         "source, seed 1": "the loss is not finite",
         "adapted, seed 1": "it starts from source, seed 1, which failed",
     }
-    assert "adapted, seed 1" not in fake.order and len(outcome.lines) == 4
+    assert "adapted, seed 1" not in fake.order and len(outcome.results) == 4
     assert any(line.startswith("failed: source, seed 1") for line in said)
     # the next time only those are tried
     healed = Fake()
     outcome, _ = go(tmp_path, healed)
-    assert sorted(healed.order) == ["adapted, seed 1", "source, seed 1"] and len(outcome.lines) == 6
+    assert sorted(healed.order) == ["adapted, seed 1", "source, seed 1"] and len(outcome.results) == 6
 
 
 def test_run_study__other_settings_are_refused(tmp_path: Path) -> None:
@@ -121,14 +106,14 @@ def test_run_study__other_settings_are_refused(tmp_path: Path) -> None:
 def test_run_study__a_signal_stops_it(tmp_path: Path) -> None:
     stopped = threading.Event()
 
-    def run(job: Job) -> dict[str, Any]:
+    def run(job: Job) -> Result:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stopped.wait(10)
         raise RunStoppedError
 
     jobs = list_jobs(STUDY, tmp_path, check_data=False)
     outcome = run_study(STUDY, tmp_path, jobs, run, at_once=1, echo=lambda text: None, stop=stopped.set)
-    assert outcome.interrupted and not outcome.failed and outcome.lines == []
+    assert outcome.interrupted and not outcome.failed and outcome.results == []
 
 
 def test_study_lock__one_study_a_folder(tmp_path: Path) -> None:
@@ -143,102 +128,21 @@ def test_study_lock__one_study_a_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_line_of__without_scores_is_one_sentence(tmp_path: Path) -> None:
-    job = list_jobs(STUDY, tmp_path, check_data=False)[0]
-    with pytest.raises(TrainingError, match="lacks scores"):
-        line_of(job, {"steps": 3, "last": {"step": 3}})
+def test_run_study__sweeps_and_roles_follow_the_study_as_it_is_now(tmp_path: Path) -> None:
+    before, _ = go(tmp_path, Fake())
+    assert [(r.sweep, r.roles) for r in before.results[::2]] == [((), ()), ((), ("source",)), ((), ("oracle",))]
+    row = Row("adapted", "adapt", start="source", sweep=swept("tau", 0.25))
+    again = Fake()
+    outcome, _ = go(tmp_path, again, Study(**{**STUDY.__dict__, "row": (row, *ROWS[1:]), "beside": ("adapted",)}))
+    assert again.order == []  # where a row stands in a plot is no setting of its runs
+    assert (outcome.results[0].sweep, outcome.results[0].roles) == (swept("tau", 0.25), ("beside",))
+    line = json.loads((tmp_path / "results.jsonl").read_text("utf-8").splitlines()[0])
+    assert (line["sweep"], line["roles"]) == ([{"axis": "tau", "value": 0.25}], ["beside"])
 
 
-def test_environment__shares_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert environment(8)["OMP_NUM_THREADS"] == "2"
-    assert environment(32)["OMP_NUM_THREADS"] == "1"
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert environment(8)["OMP_NUM_THREADS"] == "3"  # the user decided
-
-
-# ------------------------------------------------------------------ processes, with a stand-in for ptedge
-
-
-class Scripted(Processes):
-    """Runs a line of Python in place of the command."""
-
-    code = ""
-
-    def run(self, words: Any, log: Path) -> tuple[int, str, float]:
-        return super().run(["-c", self.code, *words], log)
-
-
-def one_job(tmp_path: Path) -> Job:
-    job = list_jobs(STUDY, tmp_path, check_data=False)[0]
-    job.folder.mkdir(parents=True)
-    return job
-
-
-def test_run_job__reads_the_summary_and_marks_it_finished(tmp_path: Path) -> None:
-    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
-    (job.folder / "model.pt").touch()  # killed before last.pt: cannot be continued, and would be in the way
-    (job.folder / "checkpoints").mkdir()
-    (job.folder / "checkpoints" / "step_000004.pt").touch()
-    (job.folder / "summary.json").write_text(json.dumps(summary(job)), "utf-8")
-    processes.code = "import sys; assert '--resume' not in sys.argv; print('noise', file=sys.stderr)"
-    line = run_job(job, processes, tmp_path / "val", None)
-    assert line["AP50"] == 0.4 and line["memory_mib"]["process"] > 1
-    assert state_of_job(job) == "finished" and {path.name for path in job.folder.iterdir()} == {"summary.json"}
-    assert job.log.read_text("utf-8") == "noise\n"
-
-
-def test_run_job__continues_what_is_there(tmp_path: Path) -> None:
-    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
-    (job.folder / "last.pt").touch()
-    assert state_of_job(job) == "continue"
-    processes.code = "import sys; sys.exit('ptedge: it hurts here' if '--resume' in sys.argv else 0)"
-    with pytest.raises(TrainingError, match=r"^it hurts here \(all it said: "):
-        run_job(job, processes, tmp_path / "val", None)
-    assert state_of_job(job) == "continue"
-
-
-def test_run_job__stopped_from_outside(tmp_path: Path) -> None:
-    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
-    processes.code = "import time; time.sleep(30)"
-    threading.Timer(0.3, processes.stop).start()
-    with pytest.raises(RunStoppedError):
-        run_job(job, processes, tmp_path / "val", None)
-    with pytest.raises(RunStoppedError):  # and nothing begins afterwards
-        run_job(job, processes, tmp_path / "val", None)
-
-
-# ------------------------------------------------------------------ the table
-
-
-def test_spread__median_and_range() -> None:
-    assert spread([1.0, 4.0, 2.0]) == "2.0 (1.0 to 4.0)"
-    assert (spread([1.25], 2), spread([])) == ("1.25", "-")
-
-
-def test_differences_and_gap__seed_by_seed() -> None:
-    scores = {("a", 0): 80.0, ("a", 1): 70.0, ("a", 2): 5.0, ("s", 0): 60.0, ("s", 1): 75.0}
-    scores |= {("o", 0): 100.0, ("o", 1): 75.0}
-    assert paired_differences(scores, "a", "s") == [20.0, -5.0]  # seed 2 has no partner
-    assert gap_closed(scores, "a", "s", "o") == [0.5]  # seed 1 has no gap
-
-
-def test_table__says_what_it_should(tmp_path: Path) -> None:
+def test_run_study__a_broken_result_is_one_sentence(tmp_path: Path) -> None:
     go(tmp_path, Fake())
-    page = (tmp_path / "table.md").read_text("utf-8")
-    cells = [
-        cell.strip() for cell in next(line for line in page.splitlines() if line.startswith("| adapted")).split("|")
-    ]
-    # AP50 80 and 81, source 40 and 41, oracle 90 and 91
-    assert "80.5 (80.0 to 81.0)" in cells and "+40.0 (+40.0 to +40.0)" in cells
-    assert "0.80 (0.80 to 0.80)" in cells and "60.2" in cells
-    assert "| row | seed 0 | seed 1 |" in page and "| oracle | 90.0 | 91.0 |" in page
-    assert table(STUDY, []).endswith("No run is finished.\n")
-
-
-def test_table__best_is_named_an_oracles_choice(tmp_path: Path) -> None:
-    outcome, _ = go(tmp_path, Fake())
-    outcome.lines[0]["best"] = {"checkpoint": "step_000004", "AP50": 0.85, "of": 5}
-    page = table(STUDY, outcome.lines)
-    assert "AP50, best by target labels" in page and "an oracle's choice" in page and "| 85.0 |" in page
+    job = list_jobs(STUDY, tmp_path, check_data=False)[0]
+    job.result.write_text(json.dumps({"fingerprint": job.fingerprint}), "utf-8")
+    with pytest.raises(ArtifactError, match=r"seed_0\.json is no result .*'variant'.*Remove it"):
+        go(tmp_path, Fake())

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptedge.training.watch.choose import Candidate, ChoiceConfig, choose, make_candidate, score_of, thin
-from ptedge.training.watch.guard import GuardConfig
+from ptedge.training.watch.choose import ChoiceConfig, TeacherCandidate, choose, make_candidate, score_of, thin
+from ptedge.training.watch.limits import GuardConfig
 
 START: dict[str, Any] = {
     "boxes": 5.0,
@@ -26,8 +26,8 @@ START: dict[str, Any] = {
 LIMITS = GuardConfig()
 
 
-def candidate(step: int, score: float, sound: bool = True) -> Candidate:
-    return Candidate(step, score, sound, {})
+def candidate(step: int, score: float, sound: bool = True) -> TeacherCandidate:
+    return TeacherCandidate(step, score, sound, {})
 
 
 def test_choose__the_last_of_a_healthy_run() -> None:

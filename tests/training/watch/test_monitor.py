@@ -20,9 +20,9 @@ from ptedge.training.teacher import make_teacher
 from ptedge.training.watch.monitor import (
     agreement,
     anchor_numbers,
-    coverage,
     detection_signals,
     pseudo_numbers,
+    refound_share,
     side_ratios,
     total_variation,
 )
@@ -127,12 +127,12 @@ def test_agreement__over_images() -> None:
     assert agreement(first, [scored((0.8, 0, ALMOST)), nothing()]) == pytest.approx(2 / 3)
 
 
-def test_coverage__does_not_fall_when_more_is_found() -> None:
+def test_refound_share__does_not_fall_when_more_is_found() -> None:
     start, more = scored((0.4, 0, NEAR)), scored((0.8, 0, ALMOST), (0.9, 1, FAR))
-    assert coverage([more], [start]) == pytest.approx(1.0)
-    assert coverage([start], [more]) == pytest.approx(0.4 / 1.7)
-    assert coverage([nothing()], [start]) == 0.0
-    assert coverage([start], [nothing()]) is None
+    assert refound_share([more], [start]) == pytest.approx(1.0)
+    assert refound_share([start], [more]) == pytest.approx(0.4 / 1.7)
+    assert refound_share([nothing()], [start]) == 0.0
+    assert refound_share([start], [nothing()]) is None
 
 
 detections = st.lists(

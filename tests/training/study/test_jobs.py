@@ -1,0 +1,55 @@
+"""Which runs a study means, in what order, and from what each starts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from made_study import DATA_TOML, ROWS_TOML, load_text
+
+from ptedge.errors import ConfigError, InputError
+from ptedge.training.study.jobs import list_jobs
+
+
+def test_list_jobs__starts_first_and_the_command(tmp_path: Path) -> None:
+    jobs = list_jobs(load_text(tmp_path, "seeds = [0, 3]" + DATA_TOML + ROWS_TOML), tmp_path / "out")
+    assert [job.name for job in jobs] == [
+        f"{row}, seed {s}" for s in (0, 3) for row in ("source", "PT, fast", "oracle")
+    ]
+    source, adapted, oracle = jobs[3:]
+    assert adapted.start is source and oracle.start is None and adapted.steps == 7
+    assert adapted.folder == tmp_path / "out" / "runs" / "pt_fast" / "seed_3"
+    data = str(tmp_path / "data.json")
+    start = str(source.folder / "model.pt")
+    assert adapted.words[:6] == ("adapt", start, "--target", data, "--source", data)
+    assert adapted.words[-4:] == ("--set", "optim.steps=7", "--set", "seed=3")
+    assert adapted.words[adapted.words.index("--config") + 1] == str(tmp_path / "adapt.toml")
+    assert "--val" in oracle.words and oracle.words[:2] == ("train", data)
+
+
+def test_list_jobs__chosen_rows_bring_their_start(tmp_path: Path) -> None:
+    study = load_text(tmp_path, DATA_TOML + ROWS_TOML)
+    assert [job.row.name for job in list_jobs(study, tmp_path, ["PT, fast"])] == ["source", "PT, fast"]
+    assert [job.row.name for job in list_jobs(study, tmp_path, ["or*"])] == ["oracle"]
+    with pytest.raises(ConfigError, match="did you mean 'oracle'"):
+        list_jobs(study, tmp_path, ["oracel"])
+
+
+def test_list_jobs__fingerprint_follows_settings_and_start(tmp_path: Path) -> None:
+    def prints(text: str) -> list[str]:
+        return [job.fingerprint for job in list_jobs(load_text(tmp_path, text), tmp_path)]
+
+    source, adapted, oracle = prints(DATA_TOML + ROWS_TOML)
+    assert prints('set = ["workers=1", "curves=false"]' + DATA_TOML + ROWS_TOML) == [source, adapted, oracle]
+    changed = prints(DATA_TOML + ROWS_TOML.replace('kind = "train"', 'kind = "train"\nset = ["view=weak"]'))
+    assert changed[0] != source and changed[1] != adapted and changed[2] == oracle
+
+
+def test_list_jobs__data_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--data"):
+        list_jobs(
+            load_text(tmp_path, DATA_TOML.replace('frames = "data.json"', 'frames = "none"') + ROWS_TOML), tmp_path
+        )
+    with pytest.raises(ConfigError, match=re.escape("row 'oracle' needs data.oracle")):
+        list_jobs(load_text(tmp_path, DATA_TOML.replace('oracle = "data.json"', "") + ROWS_TOML), tmp_path)

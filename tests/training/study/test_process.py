@@ -1,0 +1,84 @@
+"""One run of a study as processes, with a stand-in for ptedge."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_study import STUDY, summary_of
+
+from ptedge.errors import TrainingError
+from ptedge.training.study.jobs import Job, list_jobs
+from ptedge.training.study.process import Processes, RunStoppedError, environment, result_of, run_job
+from ptedge.training.study.run import state_of_job
+
+
+def test_result_of__without_scores_is_one_sentence(tmp_path: Path) -> None:
+    job = list_jobs(STUDY, tmp_path, check_data=False)[0]
+    with pytest.raises(TrainingError, match="lacks scores"):
+        result_of(job, {"steps": 3, "last": {"step": 3}})
+    empty = summary_of(job)
+    empty["last"]["AP50"] = None  # labels without a box have no AP
+    with pytest.raises(TrainingError, match=r"lacks scores.*has labelled boxes"):
+        result_of(job, empty)
+
+
+def test_environment__shares_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert environment(8)["OMP_NUM_THREADS"] == "2"
+    assert environment(32)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert environment(8)["OMP_NUM_THREADS"] == "3"  # the user decided
+
+
+class Scripted(Processes):
+    """Runs a line of Python in place of the command."""
+
+    code = ""
+
+    def run(self, words: Any, log: Path) -> tuple[int, str, float]:
+        return super().run(["-c", self.code, *words], log)
+
+
+def one_job(tmp_path: Path) -> Job:
+    job = list_jobs(STUDY, tmp_path, check_data=False)[0]
+    job.folder.mkdir(parents=True)
+    return job
+
+
+def test_run_job__reads_the_summary_and_marks_it_finished(tmp_path: Path) -> None:
+    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
+    (job.folder / "model.pt").touch()  # killed before last.pt: cannot be continued, and would be in the way
+    (job.folder / "checkpoints").mkdir()
+    (job.folder / "checkpoints" / "step_000004.pt").touch()
+    (job.folder / "summary.json").write_text(json.dumps(summary_of(job)), "utf-8")
+    processes.code = "import sys; assert '--resume' not in sys.argv; print('noise', file=sys.stderr)"
+    result = run_job(job, processes, tmp_path / "val", None)
+    assert result.last.ap50 == 0.4 and result.memory_mib["process"] > 1
+    assert state_of_job(job) == "finished" and {path.name for path in job.folder.iterdir()} == {"summary.json"}
+    assert job.log.read_text("utf-8") == "noise\n"
+
+
+def test_run_job__continues_what_is_there(tmp_path: Path) -> None:
+    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
+    (job.folder / "last.pt").touch()
+    assert state_of_job(job) == "continue"
+    processes.code = "import sys; sys.exit('ptedge: it hurts here' if '--resume' in sys.argv else 0)"
+    with pytest.raises(TrainingError, match=r"^it hurts here \(all it said: "):
+        run_job(job, processes, tmp_path / "val", None)
+    assert state_of_job(job) == "continue"
+
+
+def test_run_job__stopped_from_outside(tmp_path: Path) -> None:
+    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
+    processes.code = "import time; time.sleep(30)"
+    threading.Timer(0.3, processes.stop).start()
+    with pytest.raises(RunStoppedError):
+        run_job(job, processes, tmp_path / "val", None)
+    with pytest.raises(RunStoppedError):  # and nothing begins afterwards
+        run_job(job, processes, tmp_path / "val", None)
