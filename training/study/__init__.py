@@ -3,4 +3,4 @@
 The command line loads ``cli``, and curves draw what ``plot`` makes of a study; everything else serves the command.
 """
 
-__all__ = ["cli", "plot", "score"]
+__all__ = ["cli", "plot", "result", "score"]
