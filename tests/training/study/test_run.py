@@ -24,7 +24,7 @@ from ptedge.training.study.run import Outcome, run_study, state_of_job, study_lo
 
 
 class Fake:
-    """Stands in for :func:`run_job`: notes the order, fails where it is told to."""
+    """Stands in for :func:`~ptedge.training.study.process.run_job`: notes the order, fails where it is told to."""
 
     def __init__(self, failing: tuple[str, ...] = ()) -> None:
         self.failing = failing
