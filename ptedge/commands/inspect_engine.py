@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ptedge.artifacts.engine_file import EngineRecord, Platform, differences, records_to_json
+from ptedge.artifacts.bundle import MANIFEST_NAME, open_bundle
+from ptedge.artifacts.engine_file import EngineRecord, records_to_json
+from ptedge.commands.engine_fit import EngineHost, describe_fit, engine_host
+from ptedge.files import sha256_file
 
 # TensorRT 8.5 and later begin a file with these letters (a 32-bit number, little-endian); the version that wrote it
 # stands in four bytes further on. NVIDIA documents neither, so both are taken only when they look right.
@@ -40,9 +43,6 @@ def describe_engine(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the bundle around it is broken.
     """
-    from ptedge.artifacts.bundle import MANIFEST_NAME, open_bundle
-    from ptedge.files import sha256_file
-
     digest = sha256_file(path)
     about: dict[str, Any] = {"kind": "TensorRT engine", "sha256": digest}
     version = header_version(path)
@@ -56,7 +56,7 @@ def describe_engine(path: Path) -> dict[str, Any]:
         about["here"] = f"unknown: the manifest has no record of it. Build one: ptedge build {path.parent}"
     else:
         about |= {name: value for name, value in records_to_json([record])[0].items() if name not in ("file", "sha256")}
-        about["here"] = fitness(path.parent, record, bundle.model_hash, digest)
+        about["here"] = describe_fit(path.parent, record, bundle.model_hash, engine_host(), digest)
     return {**about, "bundle": bundle.manifest.to_json()}
 
 
@@ -71,39 +71,8 @@ def describe_engines(folder: Path, records: tuple[EngineRecord, ...], model_hash
     Returns:
         File name -> whether it runs here, and what to do if not.
     """
-    known = {record.file: fitness(folder, record, model_hash) for record in records}
+    host = engine_host() if records else EngineHost(None)
+    known = {record.file: describe_fit(folder, record, model_hash, host) for record in records}
     for file in sorted(folder.glob("*.engine")):
         known.setdefault(file.name, f"not in the manifest. Build one: ptedge build {folder}")
     return known
-
-
-def fitness(folder: Path, record: EngineRecord, model_hash: str, digest: str | None = None) -> str:
-    """Whether an engine runs on this machine, in words, with what to do if not.
-
-    Args:
-        folder: of the bundle.
-        record: of the engine.
-        model_hash: of the bundle's ONNX file.
-        digest: sha256 of the engine file, where it is known already.
-    """
-    from ptedge.machine.driver import ask_driver
-    from ptedge.machine.tensorrt_checks import tensorrt_version
-
-    driver, version = ask_driver(), tensorrt_version()
-    problems = []
-    if not (folder / record.file).is_file():
-        problems.append("the file is missing")
-    elif digest is not None and digest != record.sha256:
-        problems.append("the file is not the one that was built (another sha256)")
-    if driver.gpus and version:
-        gpu, cuda = driver.gpus[0], driver.cuda or (0, 0)
-        here = Platform(version, f"{cuda[0]}.{cuda[1]}", gpu.name, gpu.compute_capability)
-        problems += differences(record, here, model_hash)
-    else:
-        if record.onnx_sha256 != model_hash:
-            problems.append("it was built from another model.onnx")
-        lack = "no GPU answers here" if not driver.gpus else "TensorRT is not installed here"
-        problems.append(f"{lack} (it is for TensorRT {record.tensorrt} on {record.gpu}); see ptedge doctor")
-    if not problems:
-        return "runs on this machine"
-    return f"does not run here: {', '.join(problems)}. Build one for this machine: ptedge build {folder}"

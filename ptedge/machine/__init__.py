@@ -3,4 +3,17 @@
 Others may ask any module named below; nothing here loads a model or needs torch.
 """
 
-__all__ = ["cpu", "driver", "jetson", "kernel_files", "memory", "nvidia_smi", "packages", "tensorrt_checks"]
+__all__ = [
+    "cpu",
+    "driver",
+    "finding",
+    "gpu",
+    "host",
+    "jetson",
+    "kernel_files",
+    "memory",
+    "nvidia_smi",
+    "packages",
+    "tensorrt_install",
+    "video",
+]

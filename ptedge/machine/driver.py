@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from pathlib import Path
 
 NO_DEVICE = 100  # CUresult
 MISMATCH = (803, 804)  # the library in user space is not that of the kernel module
@@ -79,17 +78,3 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
         library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
         numbers.append(value.value)
     return Gpu(name.value.decode("utf-8", "replace"), f"{numbers[0]}.{numbers[1]}")
-
-
-def in_container(root: Path = Path("/")) -> bool:
-    """Whether this is inside a container.
-
-    Args:
-        root: of the file system.
-    """
-    if (root / ".dockerenv").exists() or (root / "run/.containerenv").exists():
-        return True
-    try:
-        return any(word in (root / "proc/1/cgroup").read_text("utf-8") for word in ("docker", "containerd", "kubepods"))
-    except OSError:
-        return False

@@ -113,8 +113,8 @@ def test_describe__engine_with_its_record(tmp_path: Path, monkeypatch: pytest.Mo
     assert got["bundle"]["lineage"]["checkpoint"] == "cd" * 32
     assert "for TensorRT 10.3.0 on Orin); see ptedge doctor" in got["here"]
     assert f"ptedge build {folder}" in got["here"]
-    monkeypatch.setattr("ptedge.machine.driver.ask_driver", lambda: Driver((12, 6), (Gpu("Orin", "8.7"),)))
-    monkeypatch.setattr("ptedge.machine.tensorrt_checks.tensorrt_version", lambda: "10.3.0")
+    monkeypatch.setattr("ptedge.commands.engine_fit.ask_driver", lambda: Driver((12, 6), (Gpu("Orin", "8.7"),)))
+    monkeypatch.setattr("ptedge.commands.engine_fit.tensorrt_version", lambda: "10.3.0")
     assert describe(path)["here"] == "runs on this machine"
     assert describe(folder)["engines_here"] == {path.name: "runs on this machine"}
     path.write_bytes(b"another")

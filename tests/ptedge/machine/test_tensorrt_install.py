@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from pretend import Installed, pretend_installed
 
-from ptedge.machine import tensorrt_checks as checks
-from ptedge.machine.driver import Driver, Gpu, ask_driver, in_container
+from ptedge.machine import tensorrt_install as checks
+from ptedge.machine.driver import Driver, Gpu
 
 DESKTOP = Driver((12, 4), (Gpu("NVIDIA L4", "8.9"),))
 ORIN = Driver((12, 6), (Gpu("Orin", "8.7"),))
 JETPACK_6 = "R36 (release), REVISION: 4.0"
 MINE = sys.version_info[:2]
 
-Installed = Callable[[dict[str, str]], None]
-
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Installed:
-    """Pretend that exactly these distributions are installed, and that all of them can be imported."""
-    monkeypatch.setattr(checks, "try_import", lambda module: "")
-
-    def pretend(versions: dict[str, str]) -> None:
-        monkeypatch.setattr(checks, "version_of", versions.get)
-
-    return pretend
+    return partial(pretend_installed, monkeypatch)
 
 
 def system_package(root: Path, python: str) -> None:
@@ -37,18 +30,6 @@ def system_package(root: Path, python: str) -> None:
 def test_jetpack__from_the_release() -> None:
     assert [checks.jetpack(f"R{n} (release)") for n in (35, 36, 38, 39, 99)] == [5, 6, 7, 7, None]
     assert checks.jetpack("") is None
-
-
-def test_in_container__by_files(tmp_path: Path) -> None:
-    assert not in_container(tmp_path)
-    (tmp_path / "proc/1").mkdir(parents=True)
-    (tmp_path / "proc/1/cgroup").write_text("0::/kubepods/pod1\n")
-    assert in_container(tmp_path)
-
-
-def test_ask_driver__never_raises() -> None:
-    driver = ask_driver()
-    assert driver.cuda is None or driver.cuda[0] >= 9
 
 
 def test_check_tensorrt__not_needed_without_a_gpu(installed: Installed, tmp_path: Path) -> None:
@@ -131,34 +112,3 @@ def test_check_pycuda__there_absent_and_broken(
     (tmp_path / "usr/local/cuda/bin").mkdir(parents=True)
     (tmp_path / "usr/local/cuda/bin/nvcc").touch()
     assert checks.check_pycuda("", tmp_path).fix == f"PATH={tmp_path}/usr/local/cuda/bin:$PATH pip install pycuda"
-
-
-def test_check_driver__too_old(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks.metadata, "requires", lambda name: [])
-    installed({"tensorrt-cu13": "11.4.0"})
-    (got,) = checks.check_driver(DESKTOP, on_jetson=False)
-    assert got.status == "problem"
-    assert got.detail == "supports CUDA 12.4, but tensorrt-cu13 needs CUDA 13 (driver 580 or newer)"
-    assert got.fix == "sudo apt-get install nvidia-driver-580 && sudo reboot"
-    assert checks.check_driver(ORIN, on_jetson=True)[0].fix == "pip uninstall -y tensorrt-cu13"
-    installed({"tensorrt-cu12": "10.3.0"})
-    assert checks.check_driver(DESKTOP, on_jetson=False)[0].status == "ok"
-    assert checks.check_driver(Driver(), on_jetson=False) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "major"),
-    [("nvidia-cuda-runtime-cu12~=12.0; extra == 'cuda'", 12), ("nvidia-cuda-runtime~=13.0; extra == 'cuda'", 13)],
-)
-def test_cuda_needs__of_onnxruntime(
-    installed: Installed, monkeypatch: pytest.MonkeyPatch, line: str, major: int
-) -> None:
-    installed({})
-    monkeypatch.setattr(checks.metadata, "requires", lambda name: ["numpy>=1.21", line])
-    assert checks.cuda_needs() == {"onnxruntime-gpu": major}
-
-
-def test_try_import__in_a_process_of_its_own() -> None:
-    assert checks.try_import("json") == ""
-    assert "No module named 'no_such_module'" in checks.try_import("no_such_module")
-    assert "no_such_module" not in sys.modules

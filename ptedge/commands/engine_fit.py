@@ -1,0 +1,99 @@
+"""Whether the engines of a bundle run on this machine, told without loading TensorRT; and what to do if not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptedge.artifacts.bundle import open_bundle
+from ptedge.artifacts.engine_file import EngineRecord, Platform, engine_problems
+from ptedge.machine.driver import Driver, ask_driver
+from ptedge.machine.finding import Finding
+from ptedge.machine.packages import tensorrt_version
+
+
+@dataclass(frozen=True)
+class EngineHost:
+    """What this machine offers to engines.
+
+    Attributes:
+        platform: what an engine built here would be bound to; ``None`` where none can run.
+        lack: why none can run, in words; empty when one can.
+    """
+
+    platform: Platform | None
+    lack: str = ""
+
+
+def engine_host(driver: Driver | None = None) -> EngineHost:
+    """Ask this machine what it offers to engines.
+
+    Args:
+        driver: what the CUDA driver says, where it was asked already; its first GPU counts.
+    """
+    driver = ask_driver() if driver is None else driver
+    version = tensorrt_version()
+    if not driver.gpus:
+        return EngineHost(None, "no GPU answers")
+    if version is None:
+        return EngineHost(None, "TensorRT is not installed")
+    cuda = f"{driver.cuda[0]}.{driver.cuda[1]}" if driver.cuda else ""
+    return EngineHost(Platform(version, cuda, driver.gpus[0].name, driver.gpus[0].compute_capability))
+
+
+def check_engines(bundle: Path, driver: Driver) -> list[Finding]:
+    """Whether the engines of a bundle fit this machine.
+
+    Args:
+        bundle: folder.
+        driver: its first GPU is what they must fit.
+
+    Raises:
+        ArtifactError: the bundle is broken.
+    """
+    opened, host = open_bundle(bundle), engine_host(driver)
+    records, folder = opened.manifest.engines, opened.model_path.parent
+    build = f"ptedge build {folder}"
+    if not records:
+        useful = host.platform is not None
+        detail = "the bundle holds none"
+        return [Finding("engine", "engines", "missing" if useful else "info", detail, build if useful else "")]
+    if host.platform is None:
+        made = "; ".join(f"{r.file} is for TensorRT {r.tensorrt} on {r.gpu}" for r in records)
+        detail = f"{host.lack}: {made}. Run with --backend cpu, or repair the lines above"
+        return [Finding("engine", "engines", "problem", detail)]
+    found = []
+    for record in records:
+        problems = engine_problems(folder, record, host.platform, opened.model_hash)
+        detail = f"{record.file}: {', '.join(problems) or 'fits this machine'}"
+        found.append(Finding("engine", "engine", "problem" if problems else "ok", detail, build if problems else ""))
+    return found
+
+
+def describe_fit(
+    folder: Path, record: EngineRecord, model_hash: str, host: EngineHost, digest: str | None = None
+) -> str:
+    """Whether an engine runs on this machine, in words, with what to do if not.
+
+    Args:
+        folder: of the bundle.
+        record: of the engine.
+        model_hash: of the bundle's ONNX file.
+        host: this machine.
+        digest: sha256 of the engine file, where it is known already.
+    """
+    problems = []
+    if digest is not None and digest != record.sha256:
+        problems.append("the file is not the one that was built (another sha256)")
+    if host.platform is not None:
+        problems += engine_problems(folder, record, host.platform, model_hash)
+    else:
+        if not (folder / record.file).is_file():
+            problems.append("the file is missing")
+        if record.onnx_sha256 != model_hash:
+            problems.append("it was built from another model.onnx")
+        lack = f"{host.lack} here (it is for TensorRT {record.tensorrt} on {record.gpu}); see ptedge doctor"
+        problems.append(lack)
+    if not problems:
+        return "runs on this machine"
+    return f"does not run here: {', '.join(problems)}. Build one for this machine: ptedge build {folder}"
