@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import atomic_write, write_error, write_json
-
-from .sinks.coco import CocoWriter
 
 SCHEMA = 1
 FIELD_NAME = "field.json"

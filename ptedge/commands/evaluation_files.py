@@ -10,7 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.data.coco import coco_category_ids, coco_results
+from ptedge.data.coco import coco_category_ids
+from ptedge.data.coco_results import coco_results
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from ptedge.data.build import RawBox, RawImage, build_dataset, number_box
 from ptedge.data.classes import ANY_CLASS, ClassRules, class_table
 from ptedge.data.dataset import Dataset
 from ptedge.data.locate import ImageFinder
-from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.files import write_json
 
@@ -81,58 +80,60 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
     for number, sample in enumerate(dataset.samples, start=1):
         file = sample.path.resolve()
         name = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
-        images.append(
-            {"id": number, "file_name": name, "width": sample.width, "height": sample.height, "license": 1},
-        )
+        images.append(coco_image(number, name, sample.width, sample.height))
         for box, label, ignore in zip(
             sample.boxes.tolist(), sample.labels.tolist(), sample.ignore.tolist(), strict=True
         ):
             labels: Sequence[int] = range(len(dataset.class_names)) if label == ANY_CLASS else [label]
-            x, y, width, height = xyxy_to_xywh(box)
             for each in labels:
-                annotations.append(
-                    {
-                        "id": len(annotations) + 1,
-                        "image_id": number,
-                        "category_id": each + 1,
-                        "bbox": [x, y, width, height],
-                        "area": width * height,
-                        "iscrowd": int(ignore),
-                    }
-                )
-    write_json(
-        path,
-        {
-            "info": {"description": description},
-            "licenses": [{"id": 1, "name": licence}],
-            "categories": [{"id": i + 1, "name": name} for i, name in enumerate(dataset.class_names)],
-            "images": images,
-            "annotations": annotations,
-        },
-    )
+                annotations.append(coco_annotation(len(annotations) + 1, number, each, box, ignore))
+    head = coco_head(dataset.class_names, {"id": 1, "name": licence}, {"description": description})
+    write_json(path, {**head, "images": images, "annotations": annotations})
 
 
-def coco_results(
-    detections: Sequence[Detections], image_ids: Sequence[int | str], category_ids: Sequence[int]
-) -> list[dict[str, Any]]:
-    """Detections as a COCO results list, with sigma as an extra field (x1, y1, x2, y2, in pixels).
+def coco_head(class_names: Sequence[str], licence: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
+    """What a COCO document says before its images and annotations; category ids are label + 1, as COCO counts.
 
     Args:
-        detections: one an image, in pixels of that image.
-        image_ids: of the same images.
-        category_ids: by label.
+        class_names: names by label.
+        licence: of all images, with ``id`` and ``name``.
+        info: of the document.
     """
-    return [
-        {
-            "image_id": image_id,
-            "category_id": category_ids[int(found.labels[i])],
-            "bbox": [round(value, 3) for value in xyxy_to_xywh(found.boxes[i].tolist())],
-            "score": round(float(found.scores[i]), 6),
-            "sigma": [round(value, 3) for value in found.sigma[i].tolist()],
-        }
-        for found, image_id in zip(detections, image_ids, strict=True)
-        for i in range(len(found))
-    ]
+    categories = [{"id": i + 1, "name": name} for i, name in enumerate(class_names)]
+    return {"info": dict(info), "licenses": [dict(licence)], "categories": categories}
+
+
+def coco_image(number: int, file_name: str, width: int, height: int) -> dict[str, Any]:
+    """An entry of ``images``, under the only licence.
+
+    Args:
+        number: its id, from 1.
+        file_name: as the reader is to find it.
+        width: pixels.
+        height: pixels.
+    """
+    return {"id": number, "file_name": file_name, "width": width, "height": height, "license": 1}
+
+
+def coco_annotation(
+    number: int, image_id: int, label: int, box: Sequence[float], ignore: bool = False, digits: int | None = None
+) -> dict[str, Any]:
+    """An entry of ``annotations``.
+
+    Args:
+        number: its id, from 1.
+        image_id: of its image.
+        label: from 0.
+        box: x1, y1, x2, y2 in pixels.
+        ignore: the box stands for a crowd.
+        digits: after the point; ``None`` for all.
+    """
+    x, y, width, height = xyxy_to_xywh(box)
+    parts, area = [x, y, width, height], width * height
+    if digits is not None:
+        parts, area = [round(part, digits) for part in parts], round(area, digits)
+    common = {"id": number, "image_id": image_id, "category_id": label + 1}
+    return {**common, "bbox": parts, "area": area, "iscrowd": int(ignore)}
 
 
 def coco_category_ids(path: Path, class_names: Sequence[str]) -> list[int] | None:

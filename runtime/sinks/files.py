@@ -20,13 +20,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
 from ptedge.files import write_error
 from ptedge.frames.address import mask_credentials
 from ptedge.frames.source import Frame
-
-from .coco import CocoWriter
 
 JPEG_QUALITY = 92
 

@@ -1,4 +1,4 @@
-"""COCO json of detections, written as they come: memory does not grow with the number of frames."""
+"""Detections as COCO json: a results list beside a ground truth, or a document of its own, written as frames come."""
 
 from __future__ import annotations
 
@@ -10,13 +10,39 @@ from pathlib import Path
 from typing import IO, Any
 
 from ptedge import __version__
-from ptedge.data.coco import xyxy_to_xywh
+from ptedge.data.coco import coco_annotation, coco_head, coco_image, xyxy_to_xywh
 from ptedge.detections import Detections
 from ptedge.files import atomic_write, write_error
 
 
+def coco_results(
+    detections: Sequence[Detections], image_ids: Sequence[int | str], category_ids: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Detections as a COCO results list, with sigma as an extra field (x1, y1, x2, y2, in pixels).
+
+    Args:
+        detections: one an image, in pixels of that image.
+        image_ids: of the same images.
+        category_ids: by label.
+    """
+    return [
+        {
+            "image_id": image_id,
+            "category_id": category_ids[int(found.labels[i])],
+            "bbox": [round(value, 3) for value in xyxy_to_xywh(found.boxes[i].tolist())],
+            "score": round(float(found.scores[i]), 6),
+            "sigma": [round(value, 3) for value in found.sigma[i].tolist()],
+        }
+        for found, image_id in zip(detections, image_ids, strict=True)
+        for i in range(len(found))
+    ]
+
+
 class CocoWriter:
-    """Spools images and annotations to unnamed files; :meth:`close` joins them into one COCO document."""
+    """Spools images and annotations to unnamed files; :meth:`close` joins them into one COCO document.
+
+    Memory does not grow with the number of frames.
+    """
 
     def __init__(self, path: Path, class_names: Sequence[str], description: str, license_name: str = "unknown") -> None:
         """Start a document.
@@ -31,15 +57,12 @@ class CocoWriter:
             OutputError: the folder of ``path`` is not writable.
         """
         self.path = path
-        self._head = {
-            "info": {
-                "description": description,
-                "version": f"ptedge {__version__}",
-                "date_created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            },
-            "licenses": [{"id": 1, "name": license_name, "url": ""}],
-            "categories": [{"id": i + 1, "name": name} for i, name in enumerate(class_names)],
+        info = {
+            "description": description,
+            "version": f"ptedge {__version__}",
+            "date_created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
+        self._head = coco_head(class_names, {"id": 1, "name": license_name, "url": ""}, info)
         try:
             self._images, self._annotations = _Spool(path.parent), _Spool(path.parent)
         except OSError as error:
@@ -78,21 +101,13 @@ class CocoWriter:
 
     def _add(self, file_name: str, width: int, height: int, detections: Detections) -> None:
         image_id = self._images.count + 1
-        self._images.add({"id": image_id, "file_name": file_name, "width": width, "height": height, "license": 1})
+        self._images.add(coco_image(image_id, file_name, width, height))
         for i in range(len(detections)):
-            box = xyxy_to_xywh(detections.boxes[i].tolist())
-            self._annotations.add(
-                {
-                    "id": self._annotations.count + 1,
-                    "image_id": image_id,
-                    "category_id": int(detections.labels[i]) + 1,
-                    "bbox": [round(v, 2) for v in box],
-                    "area": round(box[2] * box[3], 2),
-                    "iscrowd": 0,
-                    "score": round(float(detections.scores[i]), 5),
-                    "sigma": [round(v, 3) for v in detections.sigma[i].tolist()],
-                }
-            )
+            number, label = self._annotations.count + 1, int(detections.labels[i])
+            entry = coco_annotation(number, image_id, label, detections.boxes[i].tolist(), digits=2)
+            entry["score"] = round(float(detections.scores[i]), 5)
+            entry["sigma"] = [round(v, 3) for v in detections.sigma[i].tolist()]
+            self._annotations.add(entry)
 
 
 class _Spool:
