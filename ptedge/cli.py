@@ -22,7 +22,7 @@ COMMANDS = {
     "verify": ("ptedge.export.cli:verify", "Check that a bundle answers as its checkpoint does."),
     "run": ("ptedge.runtime.cli:run", "Detect on images or video; write results, collect frames."),
     "benchmark": ("ptedge.runtime.benchmark.cli:benchmark", "Measure how fast a bundle runs on this machine."),
-    "field": ("ptedge.runtime.cli:field", "Look into, export or prune a field folder."),
+    "field": ("ptedge.runtime.field_cli:field", "Look into, export or prune a field folder."),
     "data": ("ptedge.commands.data:data", "Check, count or convert a labelled data set."),
     "inspect": ("ptedge.commands.inspect:inspect", "Tell what a file or folder is and where it came from."),
     "doctor": ("ptedge.commands.doctor:doctor", "Tell what this machine can do and what to install."),

@@ -158,11 +158,6 @@ class Lanes(Generic[T]):
                 lane.clear()
             self._changed.notify_all()
 
-    @property
-    def aborted(self) -> bool:
-        """Whether :meth:`abort` was called."""
-        return self._aborted
-
     def _closed(self) -> bool:
         return self._aborted or not self._open
 

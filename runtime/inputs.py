@@ -11,13 +11,13 @@ from ptedge.errors import InputError, PtedgeError
 from ptedge.frames.address import is_live, mask_credentials
 from ptedge.frames.source import FrameSource
 
-from .stats import SourceStats
+from .counters import RunSource
 
 LONGEST_NAME = 40
 MOST_SOURCES = 32
 
 
-def open_sources(specs: Sequence[str], open_source: Callable[[str], FrameSource]) -> list[SourceStats]:
+def open_sources(specs: Sequence[str], open_source: Callable[[str], FrameSource]) -> list[RunSource]:
     """Open all sources that can be opened.
 
     Args:
@@ -37,7 +37,7 @@ def open_sources(specs: Sequence[str], open_source: Callable[[str], FrameSource]
         )
     sources, first = [], None
     for spec, name in zip(specs, name_sources(specs), strict=True):
-        about = SourceStats(name, mask_credentials(spec))
+        about = RunSource(name, mask_credentials(spec))
         try:
             about.source = open_source(spec)
             about.kind = about.source.kind
@@ -52,7 +52,7 @@ def open_sources(specs: Sequence[str], open_source: Callable[[str], FrameSource]
     return sources
 
 
-def choose_realtime(sources: Sequence[SourceStats], asked: bool | None) -> bool:
+def choose_realtime(sources: Sequence[RunSource], asked: bool | None) -> bool:
     """Whether frames are dropped to keep up: as asked, else when a source is live.
 
     Raises:
@@ -68,7 +68,7 @@ def choose_realtime(sources: Sequence[SourceStats], asked: bool | None) -> bool:
     return realtime
 
 
-def has_clock(about: SourceStats) -> bool:
+def has_clock(about: RunSource) -> bool:
     """Whether frames of a source have a time to come at: a video, a camera, or images that got a rate."""
     return about.kind in ("video", "live") or (about.source is not None and about.source.rate is not None)
 

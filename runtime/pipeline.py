@@ -32,8 +32,8 @@ from ptedge.frames.source import Frame, FrameSource
 from ptedge.preprocess import Letterbox
 
 from .channel import Channel, Lanes
+from .counters import RunCounters
 from .sinks.files import Result, Sink
-from .stats import Stats
 
 DECODED = 4  # frames of a source that wait for preprocessing
 READY = 2  # groups that wait for the model
@@ -76,7 +76,7 @@ class Pipeline:
     """One run over one or several sources with one model.
 
     Attributes:
-        stats: counted while it runs.
+        counters: counted while it runs.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class Pipeline:
         sources: Sequence[Iterable[Frame]],
         predictor: BundlePredictor,
         sinks: Sequence[Sink],
-        stats: Stats,
+        counters: RunCounters,
         rules: Rules,
         stop: threading.Event,
-        progress: Callable[[Stats], None] | None = None,
+        progress: Callable[[RunCounters], None] | None = None,
     ) -> None:
         """Put the stages together; nothing runs yet.
 
@@ -95,12 +95,12 @@ class Pipeline:
             sources: each iterated on a thread of its own.
             predictor: its graph is run on the thread that calls :meth:`run`.
             sinks: get every result, a source's in order, on one thread; closed in any case.
-            stats: with one entry a source.
+            counters: with one entry a source.
             rules: how frames are treated.
             stop: ends the run when set; what was detected so far is still written.
             progress: called after each written frame, on the writing thread.
         """
-        self.stats = stats
+        self.counters = counters
         self._sources, self._predictor, self._sinks, self._rules = sources, predictor, sinks, rules
         self._stop, self._progress = stop, progress
         self._lanes: Lanes[tuple[Frame, float]] = Lanes(len(sources), max(DECODED, predictor.batch), rules.realtime)
@@ -140,8 +140,8 @@ class Pipeline:
                 thread.join()
             self._leave([*preparer, *readers])
             self._close()
-            if self.stats.first is not None:
-                self.stats.seconds = self.stats.clock() - self.stats.first
+            if self.counters.first is not None:
+                self.counters.seconds = self.counters.clock() - self.counters.first
         if self._errors:
             raise self._errors[0]
         if self._failed and len(self._failed) == len(self._sources):
@@ -152,7 +152,7 @@ class Pipeline:
             for group in self._groups():
                 start = time.perf_counter()
                 outputs = self._predictor.runner.infer({"images": group.array})
-                self.stats.infer.add(time.perf_counter() - start)
+                self.counters.infer.add(time.perf_counter() - start)
                 if not self._raw.put((group, outputs)):
                     return
         except Exception as error:
@@ -174,11 +174,11 @@ class Pipeline:
         return _Group(taken, *self._predictor.preprocess([frame.image for _, (frame, _) in taken]))
 
     def _read(self, number: int) -> None:
-        about = self.stats.sources[number]
+        about = self.counters.sources[number]
         try:
             with contextlib.closing(self._paced(number)) as frames:
                 for frame in frames:
-                    if not self._lanes.put(number, (frame, self.stats.arrived(number, frame))):
+                    if not self._lanes.put(number, (frame, self.counters.arrived(number, frame))):
                         return
                     about.replaced = self._lanes.replaced[number]
         except Exception as error:
@@ -228,11 +228,14 @@ class Pipeline:
 
     def _result(self, number: int, frame: Frame, arrival: float, detections: Detections) -> Result:
         kept = detections.select(detections.scores >= self._rules.min_score)
-        age = self.stats.clock() - arrival
-        self.stats.detected(kept, self._predictor.class_names, age)
-        name = self.stats.sources[number].name if len(self._sources) > 1 else None
+        age = self.counters.clock() - arrival
+        self.counters.detected(kept, self._predictor.class_names, age)
+        name = self.counters.sources[number].name if len(self._sources) > 1 else None
         return Result(
-            *(frame, kept, self._predictor.class_names, self._rules.draw_score),
+            frame=frame,
+            detections=kept,
+            class_names=self._predictor.class_names,
+            draw_score=self._rules.draw_score,
             source=name,
             age=age if self._rules.realtime else None,
         )
@@ -242,11 +245,11 @@ class Pipeline:
             for number, result in self._results:
                 for sink in self._sinks:
                     sink.write(result)
-                about = self.stats.sources[number]
+                about = self.counters.sources[number]
                 about.frames += 1
                 about.detections += len(result.detections)
                 if self._progress is not None:
-                    self._progress(self.stats)
+                    self._progress(self.counters)
         except Exception as error:
             self._fail("writing", error)
         finally:

@@ -10,19 +10,19 @@ import click
 
 from ptedge.backends.bundle_predictor import BundlePredictor
 
+from .counters import RunCounters
 from .signals import Stop
 from .sinks.choose import written
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
 from .sinks.push import PushSink
-from .stats import Stats
 
 SKIPPED_SHOWN = 10
 PROGRESS_EVERY = 1.0  # seconds
 
 
-def make_report(
-    stats: Stats,
+def run_report(
+    counters: RunCounters,
     predictor: BundlePredictor,
     sinks: Sequence[Sink],
     collector: FieldSink | None,
@@ -31,15 +31,15 @@ def make_report(
 ) -> dict[str, Any]:
     """What ``ptedge run --json`` prints."""
     report: dict[str, Any] = {
-        "frames": stats.frames,
-        "detections": stats.detections,
-        "dropped": stats.dropped,
-        "skipped": [{"file": name, "reason": reason} for about in stats.sources for name, reason in about.skipped],
-        "seconds": round(stats.seconds, 3),
-        "fps": round(stats.fps, 3),
-        "age_ms": stats.ages.milliseconds(),
-        "infer_ms": stats.infer.milliseconds(),
-        "sources": [about.to_json() for about in stats.sources],
+        "frames": counters.frames,
+        "detections": counters.detections,
+        "dropped": counters.dropped,
+        "skipped": [{"file": name, "reason": reason} for about in counters.sources for name, reason in about.skipped],
+        "seconds": round(counters.seconds, 3),
+        "fps": round(counters.fps, 3),
+        "age_ms": counters.ages.milliseconds(),
+        "infer_ms": counters.infer.milliseconds(),
+        "sources": [about.to_json() for about in counters.sources],
         "backend": predictor.runner.backend,
         "reason": predictor.runner.reason,
         "model_hash": predictor.model_hash,
@@ -102,10 +102,10 @@ class Progress:
         self._last = time.monotonic()
         self._start = self._last
 
-    def __call__(self, stats: Stats) -> None:
+    def __call__(self, counters: RunCounters) -> None:
         """Show where the run is."""
         now = time.monotonic()
         if now - self._last >= PROGRESS_EVERY:
             self._last = now
-            rate = stats.frames / (now - self._start)
-            click.echo(f"\r{stats.frames}{self._of} frames, {rate:.1f} frames/s ", err=True, nl=False)
+            rate = counters.frames / (now - self._start)
+            click.echo(f"\r{counters.frames}{self._of} frames, {rate:.1f} frames/s ", err=True, nl=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from ptedge.detections import Detections
 from ptedge.errors import OutputError
 from ptedge.frames.source import Frame
 from ptedge.preprocess import Letterbox
+from ptedge.runtime.counters import RunCounters, RunSource
 from ptedge.runtime.pipeline import Pipeline, Rules
 from ptedge.runtime.sinks.files import Result
-from ptedge.runtime.stats import SourceStats, Stats
 
 ONE = Detections(
     np.array([[0, 0, 1, 1]], np.float32),
@@ -87,8 +88,21 @@ def frames(count: int, error: Exception | None = None, source: str = "test") -> 
 
 def run(
     sources: Sequence[Any], model: Any, sinks: Sequence[Any], stop: threading.Event | None = None, **rules: Any
-) -> Stats:
+) -> RunCounters:
     """Run a pipeline to its end; what it counted."""
-    stats = Stats([SourceStats(f"s{i}", f"source {i}") for i in range(len(sources))])
-    Pipeline(sources, model, sinks, stats, Rules(**rules), stop or threading.Event()).run()
-    return stats
+    counters = RunCounters([RunSource(f"s{i}", f"source {i}") for i in range(len(sources))])
+    Pipeline(sources, model, sinks, counters, Rules(**rules), stop or threading.Event()).run()
+    return counters
+
+
+def a_result(index: int) -> Result:
+    """A frame of 4 x 4 pixels with one car."""
+    return Result(Frame(np.zeros((4, 4, 3), np.uint8), index, index / 10, "here", None), ONE, ["car"])
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..cli import JSON, THREADS
+from ..click_options import JSON, THREADS
 
 
 @click.command()
@@ -81,7 +81,15 @@ def benchmark(
 
         if not bundles:
             raise click.UsageError("give a BUNDLE, or two reports to --compare")
-        options = BenchOptions(backends, seconds, warm_up, rounds, frames, threads, slots)
+        options = BenchOptions(
+            backends=backends,
+            seconds=seconds,
+            warm_up=warm_up,
+            rounds=rounds,
+            frames=frames,
+            threads=threads,
+            slots=slots,
+        )
         document = run_benchmark(bundles, options, lambda line: click.echo(line, err=True))
         text = report_text(document)
         if out is not None:

@@ -206,7 +206,7 @@ def noise(seed: int = 0) -> NDArray[np.uint8]:
     return np.ascontiguousarray(small.repeat(16, axis=0).repeat(16, axis=1))
 
 
-def labels(places: Sequence[str], backends: Sequence[str]) -> list[str]:
+def subject_names(places: Sequence[str], backends: Sequence[str]) -> list[str]:
     """Distinct names for pairs of a bundle and a backend: the backend alone where there is one bundle.
 
     Args:

@@ -35,7 +35,7 @@ INCLUDED = {
 UNMEASURED = "ONNX Runtime times its run as a whole: see infer"
 
 
-def make_report(
+def benchmark_report(
     subjects: Sequence[Subject],
     settings: Mapping[str, Any],
     environment: Mapping[str, Any],
@@ -59,13 +59,13 @@ def make_report(
         "included": INCLUDED,
         "environment": dict(environment),
         "readings": list(readings),
-        "runs": [describe(subject, subjects[0]) for subject in subjects],
+        "runs": [run_entry(subject, subjects[0]) for subject in subjects],
         "skipped": list(skipped),
         "warnings": _machine_warnings(environment, readings),
     }
 
 
-def describe(subject: Subject, first: Subject) -> dict[str, Any]:
+def run_entry(subject: Subject, first: Subject) -> dict[str, Any]:
     """One of the report's ``runs``.
 
     Args:

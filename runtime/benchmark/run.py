@@ -13,8 +13,8 @@ from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.frames.source import open_frames
 
 from .machine import environment, reading
-from .measure import Subject, labels, measure, noise
-from .report import make_report
+from .measure import Subject, measure, noise, subject_names
+from .report import benchmark_report
 
 ALL = ("tensorrt", "cuda", "ort-tensorrt", "cpu")
 MOST_FRAMES = 32
@@ -66,7 +66,7 @@ def run_benchmark(bundles: Sequence[Path], options: BenchOptions, log: Callable[
     try:
         for bundle in bundles:
             opened += _open(bundle, options, skipped, log)
-        names = labels([place for place, _, _ in opened], [p.runner.backend for _, p, _ in opened])
+        names = subject_names([place for place, _, _ in opened], [p.runner.backend for _, p, _ in opened])
         subjects = [
             Subject(name, predictor, images, options.slots, took)
             for name, (_, predictor, took) in zip(names, opened, strict=True)
@@ -89,7 +89,7 @@ def run_benchmark(bundles: Sequence[Path], options: BenchOptions, log: Callable[
             "warm_up": options.warm_up,
             "frames": {"source": options.frames or "noise", "count": len(images), "size": size},
         }
-        return make_report(subjects, settings, around, readings, skipped)
+        return benchmark_report(subjects, settings, around, readings, skipped)
     finally:
         for _, predictor, _ in opened:
             predictor.close()

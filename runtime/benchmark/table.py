@@ -12,7 +12,7 @@ def report_text(report: Mapping[str, Any]) -> str:
     """Every run's stages, then all runs side by side, the machine, and what to be careful about.
 
     Args:
-        report: of :func:`ptedge.runtime.benchmark.report.make_report`.
+        report: of :func:`ptedge.runtime.benchmark.report.benchmark_report`.
     """
     blocks = [_run_text(run) for run in report["runs"]]
     if len(report["runs"]) > 1:

@@ -7,7 +7,6 @@ only GET, of five fixed names.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import json
 import socket
 import threading
@@ -19,11 +18,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from ptedge.errors import InputError
 
-from .status import CONTENT_TYPE, Status
+from ..options import ServeOptions, is_loopback
+from .status import CONTENT_TYPE, RunStatus
 from .view import LiveView
 
-LOOPBACK = "127.0.0.1"
-SHORTEST_TOKEN = 16  # characters
 CONNECTIONS = 32  # at the same time; more are turned away
 IDLE = 15.0  # seconds without a word after which a connection is closed
 PICTURE_WAIT = 2.0  # seconds that a request for a picture waits for a newer one
@@ -39,41 +37,6 @@ HEADERS = {
 }
 
 
-def parse_address(text: str, token: str | None) -> tuple[str, int]:
-    """Where to listen.
-
-    Args:
-        text: ``[HOST:]PORT``; an IPv6 host stands in brackets. Without a host: this machine alone.
-        token: what visitors must show; ``None`` for nothing.
-
-    Returns:
-        Host and port.
-
-    Raises:
-        InputError: not of that form, a short token, or an address that others can reach without a token.
-    """
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or LOOPBACK
-    if not port.isdecimal() or int(port) > 65535:
-        raise InputError(f"--serve {text}: give a port, as 8080, or an address and a port, as 0.0.0.0:8080")
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise InputError(f"the token for --serve has {len(token)} characters; it must have at least {SHORTEST_TOKEN}")
-    if token is None and not is_loopback(host):
-        raise InputError(
-            f"--serve {text} can be reached from other machines, so it needs a token: set PTEDGE_SERVE_TOKEN to "
-            f"{SHORTEST_TOKEN} characters or more, or give a port alone"
-        )
-    return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
 class LiveServer:
     """Serves until closed, on threads of its own.
 
@@ -81,15 +44,11 @@ class LiveServer:
         address: to open in a browser, without the token.
     """
 
-    def __init__(
-        self, host: str, port: int, token: str | None, status: Status, view: LiveView, names: Sequence[str]
-    ) -> None:
+    def __init__(self, options: ServeOptions, status: RunStatus, view: LiveView, names: Sequence[str]) -> None:
         """Listen.
 
         Args:
-            host: as :func:`parse_address` returns it.
-            port: 0 for any free one.
-            token: what visitors must show; ``None`` for nothing.
+            options: where, and for whom.
             status: of the run.
             view: its pictures.
             names: of the sources.
@@ -98,14 +57,16 @@ class LiveServer:
             InputError: the address is in use or not of this machine.
         """
         keys = {name: name if len(names) > 1 else "" for name in names}
-        pages = _Pages(status, view, keys, token, resources.files(__package__).joinpath("live.html").read_bytes())
+        pages = _Pages(
+            status, view, keys, options.token, resources.files(__package__).joinpath("live.html").read_bytes()
+        )
         handler = type("Handler", (_Handler,), {"pages": pages})
         try:
-            self._server = _server_class(host)((host, port), handler)
+            self._server = _server_class(options.host)((options.host, options.port), handler)
         except OSError as error:
-            raise InputError(f"cannot serve on {host}:{port}: {error.strerror or error}. Choose another port") from None
-        shown = f"[{host}]" if ":" in host else host
-        self.address = f"http://{shown}:{self._server.server_address[1]}/"
+            where = f"{options.shown_host}:{options.port}"
+            raise InputError(f"cannot serve on {where}: {error.strerror or error}. Choose another port") from None
+        self.address = f"http://{options.shown_host}:{self._server.server_address[1]}/"
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.2,), name="ptedge-serve", daemon=True
         )
@@ -151,7 +112,7 @@ def _server_class(host: str) -> type[_Server]:
 class _Pages:
     """What there is to see, by path."""
 
-    def __init__(self, status: Status, view: LiveView, keys: dict[str, str], token: str | None, page: bytes) -> None:
+    def __init__(self, status: RunStatus, view: LiveView, keys: dict[str, str], token: str | None, page: bytes) -> None:
         self.status, self.view, self.keys, self.page = status, view, keys, page
         self.token = token.encode("utf-8") if token is not None else None
 
@@ -166,7 +127,7 @@ class _Pages:
         return host is not None and is_loopback(urlsplit(f"//{host}").hostname or "")
 
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, str, bytes, dict[str, str]]:
-        """Status, content type, body and further headers."""
+        """RunStatus, content type, body and further headers."""
         if path == "/":
             return 200, "text/html; charset=utf-8", self.page, {}
         if path == "/status.json":

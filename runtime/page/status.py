@@ -10,19 +10,19 @@ from typing import Any
 from ptedge import __version__
 from ptedge.machine.memory import resident_memory
 
+from ..counters import BOUNDS, RunCounters, Times
 from ..sinks.collect import FieldSink
 from ..sinks.push import PushSink
-from ..stats import BOUNDS, Stats, Times
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass
-class Status:
+class RunStatus:
     """What can be asked about a run.
 
     Attributes:
-        stats: its counters.
+        counters: its counters.
         model: ``hash``, ``classes``, ``backend``, ``reason``, ``input_size``, ``precision``.
         realtime: frames are dropped to keep up.
         collector: field folder, or ``None``.
@@ -31,7 +31,7 @@ class Status:
         began: Unix seconds.
     """
 
-    stats: Stats
+    counters: RunCounters
     model: Mapping[str, Any]
     realtime: bool
     collector: FieldSink | None = None
@@ -41,23 +41,23 @@ class Status:
 
     def to_json(self) -> dict[str, Any]:
         """What ``/status.json`` says."""
-        stats = self.stats
+        counters = self.counters
         return {
             "ptedge": __version__,
             "model": dict(self.model),
             "began": round(self.began, 3),
-            "seconds": round(stats.clock() - stats.started, 1),
+            "seconds": round(counters.clock() - counters.started, 1),
             "realtime": self.realtime,
-            "rates": {"in": round(stats.rate_in.value, 2), "inferred": round(stats.rate_out.value, 2)},
-            "frames": stats.frames,
-            "detections": stats.detections,
-            "dropped": stats.dropped,
-            "age_ms": stats.ages.milliseconds(),
-            "infer_ms": stats.infer.milliseconds(),
+            "rates": {"in": round(counters.rate_in.value, 2), "inferred": round(counters.rate_out.value, 2)},
+            "frames": counters.frames,
+            "detections": counters.detections,
+            "dropped": counters.dropped,
+            "age_ms": counters.ages.milliseconds(),
+            "infer_ms": counters.infer.milliseconds(),
             "waiting": dict(self.waiting()),
-            "classes": dict(stats.classes),
-            "drift": stats.drift.to_json(),
-            "sources": [about.to_json() for about in stats.sources],
+            "classes": dict(counters.classes),
+            "drift": counters.drift.to_json(),
+            "sources": [about.to_json() for about in counters.sources],
             "collected": _collected(self.collector),
             "push": self.push.to_json() if self.push is not None else None,
             "memory_mb": round(resident_memory() / 1e6, 1),
@@ -68,7 +68,7 @@ class Status:
         return "".join(self._families())
 
     def _families(self) -> Iterator[str]:
-        stats = self.stats
+        counters = self.counters
         about = {key: str(self.model[key]) for key in ("hash", "backend", "precision")}
         yield _family("build_info", "gauge", "The model that runs.", [({"version": __version__, **about}, 1)])
         yield _family("start_time_seconds", "gauge", "When the run began, Unix time.", [({}, self.began)])
@@ -78,27 +78,27 @@ class Status:
             ("frames_total", "Frames detected and written.", "frames"),
             ("frames_dropped_total", "Frames passed over to keep up.", "dropped"),
         ):
-            samples = [({"source": s.name}, float(getattr(s, attribute))) for s in stats.sources]
+            samples = [({"source": s.name}, float(getattr(s, attribute))) for s in counters.sources]
             yield _family(name, "counter", help_text, samples)
-        skipped = [({"source": s.name}, len(s.skipped)) for s in stats.sources]
+        skipped = [({"source": s.name}, len(s.skipped)) for s in counters.sources]
         yield _family("frames_skipped_total", "counter", "Frames that could not be read.", skipped)
         up = [
             ({"source": s.name}, int(not s.ended and s.live.get("state", "running") == "running"))
-            for s in stats.sources
+            for s in counters.sources
         ]
         yield _family("source_up", "gauge", "1 while the source gives frames.", up)
-        live = [(s.name, s.live) for s in stats.sources if s.live]
+        live = [(s.name, s.live) for s in counters.sources if s.live]
         for key in ("reconnects", "stalls", "corrupt", "failures"):
             if live:
-                samples = [({"source": name}, float(counters[key])) for name, counters in live]
+                samples = [({"source": name}, float(told[key])) for name, told in live]
                 yield _family(f"source_{key}_total", "counter", f"{key.capitalize()} of a live source.", samples)
-        classes = [({"class": name}, count) for name, count in sorted(dict(stats.classes).items())]
+        classes = [({"class": name}, count) for name, count in sorted(dict(counters.classes).items())]
         yield _family("detections_total", "counter", "Detections by class.", classes)
-        yield _histogram("result_age_seconds", "From a frame's arrival to its detections.", stats.ages)
-        yield _histogram("inference_seconds", "The model alone, one call.", stats.infer)
+        yield _histogram("result_age_seconds", "From a frame's arrival to its detections.", counters.ages)
+        yield _histogram("inference_seconds", "The model alone, one call.", counters.infer)
         waiting = [({"stage": name}, count) for name, count in self.waiting().items()]
         yield _family("waiting", "gauge", "Items that wait between two stages.", waiting)
-        drift = stats.drift.to_json()
+        drift = counters.drift.to_json()
         changes = [
             ({"measure": name}, value["change"])
             for name, value in drift.items()

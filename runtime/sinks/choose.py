@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..stats import SourceStats
+from ..counters import RunSource
 from .files import CocoSink, CsvSink, ImagesSink, JsonlSink, Result, Sink
 from .video import VideoSink
 
@@ -45,9 +45,7 @@ def default_saves(kinds: Sequence[str]) -> tuple[str, ...]:
     return ("jsonl", "video") if "video" in kinds else ("jsonl", "images")
 
 
-def open_sinks(
-    names: Sequence[str], out: Path, sources: Sequence[SourceStats], class_names: Sequence[str]
-) -> list[Sink]:
+def open_sinks(names: Sequence[str], out: Path, sources: Sequence[RunSource], class_names: Sequence[str]) -> list[Sink]:
     """Open sinks.
 
     Args:
@@ -84,7 +82,7 @@ def written(sinks: Sequence[Sink]) -> list[str]:
     return [str(sink.path) for sink in flat if isinstance(sink.path, Path) and sink.path.exists()]
 
 
-def _fps(about: SourceStats) -> float | None:
+def _fps(about: RunSource) -> float | None:
     if about.source is None or about.source.fps is None:
         return None
     return about.source.fps / (about.source.stride if about.source.rate is None else 1)

@@ -19,12 +19,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.config import require
 from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError
 from ptedge.frames.address import mask_credentials
 
 from ..field import FieldFolder, create_field
+from ..options import Policy
 from .files import Result, encode_jpeg
 
 JPEG_QUALITY = 95  # these images are trained on
@@ -33,41 +33,6 @@ WARM_UP = 20  # frames seen before "less sure than most" means anything
 RESERVOIR = 1000  # values the quantiles are taken from
 RECENT = 500  # kept frames a new one is compared with
 SAVE_EVERY = 20  # kept frames between two updates of field.json
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What is kept.
-
-    Attributes:
-        random_share: share of all frames kept by chance, 0 to 1.
-        uncertain_quantile: keep a frame less sure than this share of the frames so far; 1 keeps none for that.
-        min_seconds: shortest time between two kept frames, by the source's clock.
-        min_frames: shortest distance of two kept frames in frames.
-        duplicate_bits: frames whose 64-bit dHash differs from a recent one in at most so many bits are the same; -1
-            turns this off.
-        max_images: images in the folder at most.
-        max_bytes: bytes of images in the folder at most.
-        seed: of the random choice.
-    """
-
-    random_share: float = 0.02
-    uncertain_quantile: float = 0.9
-    min_seconds: float = 0.0
-    min_frames: int = 5
-    duplicate_bits: int = 4
-    max_images: int = 5000
-    max_bytes: int = 2_000_000_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require("random_share", self.random_share, 0, 1)
-        require("uncertain_quantile", self.uncertain_quantile, 0, 1)
-        require("min_seconds", self.min_seconds, 0)
-        require("min_frames", self.min_frames, 0)
-        require("duplicate_bits", self.duplicate_bits, -1, 64)
-        require("max_images", self.max_images, 1)
-        require("max_bytes", self.max_bytes, 1)
 
 
 class FieldSink:

@@ -16,9 +16,9 @@ from http.client import HTTPException, HTTPMessage
 from typing import IO, Any, Protocol
 from urllib.parse import urlsplit
 
-from ptedge.errors import InputError
 from ptedge.frames.address import mask_credentials, split_credentials
 
+from ..options import PushOptions
 from .files import Result
 
 WAITING = 1000  # lines in the queue at most
@@ -177,30 +177,18 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def open_push(to: str, token: str | None, model_hash: str) -> PushSink:
+def open_push(options: PushOptions, model_hash: str) -> PushSink:
     """Open a push sink.
 
     Args:
-        to: ``http://`` or ``https://`` address, or ``mqtt://host[:port]/topic`` or ``mqtts://``.
-        token: for HTTP.
+        options: of the user.
         model_hash: sent along in the header ``X-Ptedge-Model`` (HTTP only).
 
     Raises:
-        InputError: another kind of address.
         MissingExtraError: MQTT without paho-mqtt.
     """
-    try:
-        parts = urlsplit(to)
-        host, _ = parts.hostname, parts.port  # port raises on nonsense
-    except ValueError:
-        parts, host = urlsplit(""), None
-    if parts.scheme in ("http", "https") and host:
-        return PushSink(to, HttpTransport(to, token, {"X-Ptedge-Model": model_hash}))
-    if parts.scheme in ("mqtt", "mqtts") and host and parts.path.strip("/"):
-        from .mqtt import MqttTransport
+    if urlsplit(options.to).scheme in ("http", "https"):
+        return PushSink(options.to, HttpTransport(options.to, options.token, {"X-Ptedge-Model": model_hash}))
+    from .mqtt import MqttTransport
 
-        return PushSink(to, MqttTransport(to))
-    raise InputError(
-        f"--push {mask_credentials(to)} is no address to push to. Give http://host/path, https://host/path or "
-        "mqtt://host/topic"
-    )
+    return PushSink(options.to, MqttTransport(options.to))

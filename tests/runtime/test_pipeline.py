@@ -13,17 +13,17 @@ from pipeline_fakes import FakePredictor, Keep, frames, run
 
 from ptedge.errors import InputError, OutputError, PtedgeError
 from ptedge.frames.source import Frame
+from ptedge.runtime.counters import RunCounters, RunSource
 from ptedge.runtime.pipeline import Pipeline, Rules
-from ptedge.runtime.stats import SourceStats, Stats
 
 
 def test_pipeline__lossless_keeps_every_frame_in_order() -> None:
     model, keep = FakePredictor(), Keep()
-    stats = run([frames(50)], model, [keep])
+    counters = run([frames(50)], model, [keep])
     assert keep.indices == list(range(50)) and keep.closed == 1
-    assert (stats.frames, stats.detections, stats.dropped) == (50, 50, 0)
+    assert (counters.frames, counters.detections, counters.dropped) == (50, 50, 0)
     assert model.thread is threading.current_thread()
-    assert stats.fps > 0 and stats.ages.count == stats.infer.count == 50
+    assert counters.fps > 0 and counters.ages.count == counters.infer.count == 50
     assert keep.results[0].source is None and keep.results[0].age is None
 
 
@@ -48,8 +48,8 @@ def test_pipeline__a_batch_does_not_wait_for_ever_for_a_live_source() -> None:
 
 def test_pipeline__no_frames() -> None:
     keep = Keep()
-    stats = run([frames(0)], FakePredictor(), [keep])
-    assert (stats.frames, stats.fps, keep.closed) == (0, 0.0, 1)
+    counters = run([frames(0)], FakePredictor(), [keep])
+    assert (counters.frames, counters.fps, keep.closed) == (0, 0.0, 1)
 
 
 def test_pipeline__min_score() -> None:
@@ -67,10 +67,10 @@ def test_pipeline__realtime_keeps_the_newest_and_counts_the_rest() -> None:
         gate.release(20)
 
     keep = Keep()
-    stats = run([source()], FakePredictor(gate=gate), [keep], realtime=True, fill=0.0)
+    counters = run([source()], FakePredictor(gate=gate), [keep], realtime=True, fill=0.0)
     assert all_read.is_set()
-    assert stats.frames + stats.dropped == stats.sources[0].read == 20
-    assert stats.frames <= 3  # one in the model, one waiting
+    assert counters.frames + counters.dropped == counters.sources[0].read == 20
+    assert counters.frames <= 3  # one in the model, one waiting
     assert keep.indices[-1] == 19
     assert keep.results[0].age is not None and "age_ms" in keep.results[0].line()
 
@@ -83,8 +83,8 @@ def test_pipeline__paced_frames_come_at_their_times() -> None:
 
 def test_pipeline__several_sources_are_served_in_turn() -> None:
     keep = Keep()
-    stats = run([frames(30), frames(5), frames(0)], FakePredictor(batch=2), [keep])
-    assert [about.frames for about in stats.sources] == [30, 5, 0]
+    counters = run([frames(30), frames(5), frames(0)], FakePredictor(batch=2), [keep])
+    assert [about.frames for about in counters.sources] == [30, 5, 0]
     for name, count in (("s0", 30), ("s1", 5)):
         assert [r.frame.index for r in keep.results if r.source == name] == list(range(count))
     assert {r.line()["source"] for r in keep.results} == {"s0", "s1"}
@@ -99,15 +99,15 @@ def test_pipeline__a_fast_source_does_not_starve_a_slow_one() -> None:
             yield from frames(1)
 
     keep = Keep(then=lambda count: stop.set() if keep.results[-1].source == "s1" and count > 5 else None)
-    stats = run([endless(), frames(5)], FakePredictor(), [keep], stop)
-    assert stats.sources[1].frames >= 1
+    counters = run([endless(), frames(5)], FakePredictor(), [keep], stop)
+    assert counters.sources[1].frames >= 1
 
 
 def test_pipeline__one_failing_source_does_not_end_the_others() -> None:
     keep = Keep()
-    stats = run([frames(3, InputError("camera lost")), frames(40)], FakePredictor(), [keep])
-    assert [about.frames for about in stats.sources] == [3, 40]
-    assert [about.error for about in stats.sources] == ["camera lost", ""]
+    counters = run([frames(3, InputError("camera lost")), frames(40)], FakePredictor(), [keep])
+    assert [about.frames for about in counters.sources] == [3, 40]
+    assert [about.error for about in counters.sources] == ["camera lost", ""]
 
 
 def test_pipeline__all_sources_failing_is_an_error() -> None:
@@ -152,9 +152,9 @@ def test_pipeline__error_in_close_does_not_keep_others_open() -> None:
 def test_pipeline__stop_writes_what_was_detected() -> None:
     stop = threading.Event()
     keep = Keep(then=lambda count: stop.set() if count == 5 else None)
-    stats = run([frames(100_000)], FakePredictor(), [keep], stop)
-    assert keep.indices == list(range(stats.frames))
-    assert 5 <= stats.frames < 1000 and keep.closed == 1
+    counters = run([frames(100_000)], FakePredictor(), [keep], stop)
+    assert keep.indices == list(range(counters.frames))
+    assert 5 <= counters.frames < 1000 and keep.closed == 1
 
 
 def test_pipeline__stop_while_a_source_is_silent() -> None:
@@ -180,8 +180,8 @@ def test_pipeline__leaves_no_thread_behind() -> None:
 
 
 def test_pipeline__nothing_waits_at_the_end() -> None:
-    stats = Stats([SourceStats("s", "s")])
-    pipeline = Pipeline([frames(5)], FakePredictor(), [Keep()], stats, Rules(), threading.Event())
+    counters = RunCounters([RunSource("s", "s")])
+    pipeline = Pipeline([frames(5)], FakePredictor(), [Keep()], counters, Rules(), threading.Event())
     pipeline.run()
     assert set(pipeline.waiting.values()) == {0}
 

@@ -11,7 +11,7 @@ from tiny_model import tiny_bundle, tiny_onnx
 
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import BackendError
-from ptedge.runtime.benchmark.measure import STAGES, Subject, labels, measure, noise
+from ptedge.runtime.benchmark.measure import STAGES, Subject, measure, noise, subject_names
 
 
 class Clock:
@@ -114,11 +114,11 @@ def test_measure__an_error_in_one_of_the_threads_is_raised(tmp_path: Path, monke
         one.turn(0.01, Clock(), Clock(), again=False)
 
 
-def test_labels__short_and_distinct() -> None:
-    assert labels(["a/b", "a/b"], ["cpu", "cuda"]) == ["cpu", "cuda"]
-    assert labels(["x/small", "x/large/"], ["cpu", "cpu"]) == ["small cpu", "large cpu"]
-    assert labels(["x/0/bundle", "x/1/bundle"], ["cpu", "cpu"]) == ["0/bundle cpu", "1/bundle cpu"]
-    assert labels(["b", "b", "b"], ["cpu", "cpu", "cuda"]) == ["cpu", "cpu #2", "cuda"]
+def test_subject_names__short_and_distinct() -> None:
+    assert subject_names(["a/b", "a/b"], ["cpu", "cuda"]) == ["cpu", "cuda"]
+    assert subject_names(["x/small", "x/large/"], ["cpu", "cpu"]) == ["small cpu", "large cpu"]
+    assert subject_names(["x/0/bundle", "x/1/bundle"], ["cpu", "cpu"]) == ["0/bundle cpu", "1/bundle cpu"]
+    assert subject_names(["b", "b", "b"], ["cpu", "cpu", "cuda"]) == ["cpu", "cpu #2", "cuda"]
 
 
 def test_noise__is_reproducible() -> None:

@@ -6,55 +6,28 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from browser import Browser, find_browser
-from pipeline_fakes import ONE
+from made_page import MODEL, made_counters
+from made_page import a_page_result as result
 from prometheus_client.parser import text_string_to_metric_families
 
-from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.frames.images import decode_image
-from ptedge.frames.source import Frame
-from ptedge.runtime.page.serve import CONNECTIONS, LiveServer, is_loopback, parse_address
-from ptedge.runtime.page.status import Status
+from ptedge.runtime.counters import RunCounters
+from ptedge.runtime.options import ServeOptions
+from ptedge.runtime.page.serve import CONNECTIONS, LiveServer
+from ptedge.runtime.page.status import RunStatus
 from ptedge.runtime.page.view import LiveView
-from ptedge.runtime.sinks.files import Result
-from ptedge.runtime.stats import SourceStats, Stats
 
 TOKEN = "0123456789abcdef"
-MODEL = {
-    "hash": "ab" * 32,
-    "classes": ["car", 'a "b"\n\\'],
-    "backend": "cpu",
-    "reason": "asked for",
-    "input_size": [64, 96],
-    "precision": "fp32",
-}
-BOX = Detections(
-    np.array([[20, 10, 60, 40]], np.float32),
-    np.array([0.9], np.float32),
-    np.array([0]),
-    np.array([[4, 2, 4, 2]], np.float32),
-    np.zeros(1, np.float32),
-)
-
-
-def result(index: int = 0, source: str | None = None, width: int = 120) -> Result:
-    image = np.full((width * 2 // 3, width, 3), (30, 60, 200), np.uint8)
-    return Result(Frame(image, index, None, "here", None), BOX, MODEL["classes"], 0.3, source)
 
 
 @pytest.fixture
-def stats() -> Stats:
-    stats = Stats([SourceStats("yard", "rtsp://***@cam/1", "video"), SourceStats("<b>gate</b>", "gate.mp4", "video")])
-    stats.sources[0].read, stats.sources[0].frames, stats.sources[0].replaced = 12, 9, 3
-    stats.sources[1].error, stats.sources[1].ended = "the cable is cut", True
-    stats.detected(ONE, MODEL["classes"], 0.02)
-    stats.infer.add(0.004)
-    return stats
+def counters() -> RunCounters:
+    return made_counters()
 
 
 @pytest.fixture
@@ -63,18 +36,18 @@ def view() -> LiveView:
 
 
 @pytest.fixture
-def server(stats: Stats, view: LiveView) -> Iterator[LiveServer]:
-    yield from serve(stats, view, None)
+def server(counters: RunCounters, view: LiveView) -> Iterator[LiveServer]:
+    yield from serve(counters, view, None)
 
 
 @pytest.fixture
-def locked(stats: Stats, view: LiveView) -> Iterator[LiveServer]:
-    yield from serve(stats, view, TOKEN)
+def locked(counters: RunCounters, view: LiveView) -> Iterator[LiveServer]:
+    yield from serve(counters, view, TOKEN)
 
 
-def serve(stats: Stats, view: LiveView, token: str | None) -> Iterator[LiveServer]:
-    status = Status(stats, MODEL, True, waiting=lambda: {"decoded": 1, "ready": 0, "raw": 0, "results": 0})
-    server = LiveServer("127.0.0.1", 0, token, status, view, [about.name for about in stats.sources])
+def serve(counters: RunCounters, view: LiveView, token: str | None) -> Iterator[LiveServer]:
+    status = RunStatus(counters, MODEL, True, waiting=lambda: {"decoded": 1, "ready": 0, "raw": 0, "results": 0})
+    server = LiveServer(ServeOptions(token=token), status, view, [about.name for about in counters.sources])
     yield server
     view.close()
     server.close()
@@ -92,46 +65,10 @@ def ask(
         connection.close()
 
 
-@pytest.mark.parametrize(
-    ("text", "token", "expected"),
-    [
-        ("8080", None, ("127.0.0.1", 8080)),
-        (":8080", None, ("127.0.0.1", 8080)),
-        ("localhost:0", None, ("localhost", 0)),
-        ("[::1]:80", None, ("::1", 80)),
-        ("0.0.0.0:8080", TOKEN, ("0.0.0.0", 8080)),
-    ],
-)
-def test_parse_address__forms(text: str, token: str | None, expected: tuple[str, int]) -> None:
-    assert parse_address(text, token) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "token", "match"),
-    [
-        ("0.0.0.0:8080", None, "needs a token"),
-        ("[::]:8080", None, "needs a token"),
-        ("camera.local:8080", None, "needs a token"),
-        ("0.0.0.0:8080", "short", "at least 16"),
-        ("8080x", None, "give a port"),
-        ("70000", None, "give a port"),
-        ("127.0.0.1", None, "give a port"),
-    ],
-)
-def test_parse_address__refused(text: str, token: str | None, match: str) -> None:
-    with pytest.raises(InputError, match=match):
-        parse_address(text, token)
-
-
-def test_is_loopback__names_and_numbers() -> None:
-    assert is_loopback("127.8.8.8") and is_loopback("::1") and is_loopback("LOCALHOST")
-    assert not is_loopback("192.168.1.1") and not is_loopback("127.0.0.1.example.com")
-
-
-def test_server__port_in_use(server: LiveServer, stats: Stats, view: LiveView) -> None:
+def test_server__port_in_use(server: LiveServer, counters: RunCounters, view: LiveView) -> None:
     port = int(server.address.rpartition(":")[2][:-1])
     with pytest.raises(InputError, match=r"cannot serve on 127\.0\.0\.1"):
-        LiveServer("127.0.0.1", port, None, Status(stats, MODEL, True), view, ["yard"])
+        LiveServer(ServeOptions(port=port), RunStatus(counters, MODEL, True), view, ["yard"])
 
 
 def test_server__status_says_what_was_counted(server: LiveServer) -> None:
@@ -165,13 +102,6 @@ def test_server__metrics_are_read_by_prometheus_own_parser(server: LiveServer) -
     assert all(family.documentation for family in families.values())
 
 
-def test_metrics__labels_are_escaped(stats: Stats) -> None:
-    stats.classes[MODEL["classes"][1]] = 5
-    families = list(text_string_to_metric_families(Status(stats, MODEL, True).metrics()))
-    labels = [sample.labels.get("class") for family in families for sample in family.samples]
-    assert 'a "b"\n\\' in labels
-
-
 def test_server__picture_is_the_newest_with_its_number(server: LiveServer, view: LiveView) -> None:
     for i in range(3):
         view.write(result(i, "yard"))
@@ -196,18 +126,6 @@ def test_server__no_picture(server: LiveServer, view: LiveView) -> None:
     assert ask(server, "/frame.jpg?source=yard")[0] == 204
     assert ask(server, "/frame.jpg?source=cellar")[0] == 404
     assert ask(server, "/frame.jpg?source=yard&after=x")[0] == 404
-
-
-def test_view__draws_only_for_who_looks_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded: list[Any] = []
-    monkeypatch.setattr("ptedge.runtime.page.view.encode_jpeg", lambda image, quality: encoded.append(image) or b"x")
-    view = LiveView()
-    for i in range(5):
-        view.write(result(i, width=1600))
-    assert not encoded
-    first, second = view.picture("", -1, 0), view.picture("", -1, 0)
-    assert first is second and len(encoded) == 1 and encoded[0].shape == (853, 1280, 3)
-    assert view.picture("", 4, 0.01) is None
 
 
 @pytest.mark.parametrize("path", ["/../pyproject.toml", "/..%2f..%2fetc/passwd", "/serve.py", "//etc/passwd", "/x"])

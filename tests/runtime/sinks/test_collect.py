@@ -1,48 +1,17 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from made_field import ALL, collect, found, names, scene
 
 from ptedge.detections import Detections
-from ptedge.errors import ArtifactError, ClassMismatchError, OutputError
-from ptedge.frames.source import Frame, open_frames
-from ptedge.runtime.field import create_field, export_coco, open_field, prune, summarize
-from ptedge.runtime.sinks.collect import FieldSink, Policy, dhash, entropy_of, looseness_of
-from ptedge.runtime.sinks.files import Result
-
-ALL = Policy(random_share=1.0, uncertain_quantile=1.0, min_frames=0, duplicate_bits=-1)
-
-
-def found(entropy: float = 0.1, sigma: float = 1.0) -> Detections:
-    return Detections(
-        np.array([[0, 0, 10, 40]], np.float32),
-        np.array([0.8], np.float32),
-        np.array([0]),
-        np.full((1, 4), sigma, np.float32),
-        np.array([entropy], np.float32),
-    )
-
-
-def scene(seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, (9, 10, 3), np.uint8).repeat(8, 0).repeat(8, 1)
-
-
-def collect(folder: Path, policy: Policy = ALL, count: int = 10, first: int = 0, **changes: Any) -> FieldSink:
-    sink = FieldSink(folder, policy, ("car",), "hash", {"input_size": [64, 96]})
-    for i in range(first, first + count):
-        detections = changes.get("detections", lambda i: found())(i)
-        image = changes.get("image", scene)(i)
-        sink.write(Result(Frame(image, i, i / 10, "rtsp://u:p@cam/1", None), detections, ("car",)))
-    sink.close()
-    return sink
-
-
-def names(folder: Path) -> list[str]:
-    return [record["file"] for record in open_field(folder).records()]
+from ptedge.errors import ClassMismatchError, OutputError
+from ptedge.frames.source import open_frames
+from ptedge.runtime.field import open_field
+from ptedge.runtime.options import Policy
+from ptedge.runtime.sinks.collect import FieldSink, dhash, entropy_of, looseness_of
 
 
 def test_collect__writes_what_the_contract_says(tmp_path: Path) -> None:
@@ -130,70 +99,6 @@ def test_collect__folder_with_other_files(tmp_path: Path) -> None:
         FieldSink(tmp_path, ALL, ("car",), "hash", {})
 
 
-def test_open_field__power_loss_at_any_byte_of_the_last_line(tmp_path: Path) -> None:
-    collect(tmp_path / "f", count=3)
-    path = tmp_path / "f" / "frames.jsonl"
-    whole = path.read_bytes()
-    two_lines = whole.rindex(b"\n", 0, len(whole) - 1) + 1
-    for end in range(two_lines, len(whole), 37):
-        path.write_bytes(whole[:end])
-        assert open_field(tmp_path / "f").images == 2
-    (tmp_path / "f" / "images" / ".00000004_x.jpg.1.tmp").write_bytes(b"half")
-    sink = collect(tmp_path / "f", count=1, first=9)
-    assert sink.kept == 1
-    assert sorted(p.name for p in (tmp_path / "f" / "images").iterdir()) == [
-        Path(name).name for name in names(tmp_path / "f")
-    ]
-    assert len(names(tmp_path / "f")) == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("{", "broken"), ("[]", "broken"), ('{"class_names": [], "schema": 99}', "schema 99"), (None, "no field folder")],
-)
-def test_open_field__refuses(tmp_path: Path, text: str | None, words: str) -> None:
-    if text is not None:
-        (tmp_path / "field.json").write_text(text)
-    with pytest.raises(ArtifactError, match=words):
-        open_field(tmp_path)
-
-
-def test_records__broken_line_in_the_middle(tmp_path: Path) -> None:
-    create_field(tmp_path / "f", {"class_names": ["car"]})
-    (tmp_path / "f" / "frames.jsonl").write_text('{"file": "a"}\n{"fi\n{"file": "b"}\n')
-    with pytest.raises(ArtifactError, match="line 2 is broken"):
-        open_field(tmp_path / "f")
-
-
-def test_summarize__counts(tmp_path: Path) -> None:
-    collect(tmp_path / "f", count=3, detections=lambda i: found() if i else Detections.empty())
-    counts = summarize(open_field(tmp_path / "f"))
-    assert counts["images"] == 3 and counts["why"] == {"random": 3} and counts["detections"] == {"car": 2}
-    assert counts["bytes"] == sum(p.stat().st_size for p in (tmp_path / "f" / "images").iterdir())
-
-
-def test_export_coco__pre_labels(tmp_path: Path) -> None:
-    collect(tmp_path / "f", count=2)
-    assert export_coco(open_field(tmp_path / "f"), tmp_path / "c.json", 0.3, "CC0") == 2
-    document = json.loads((tmp_path / "c.json").read_text())
-    assert document["licenses"][0]["name"] == "CC0" and document["info"]["description"]
-    assert document["annotations"][0]["bbox"] == [0, 0, 10, 40]
-    assert (tmp_path / "f" / "images" / document["images"][0]["file_name"]).is_file()
-    export_coco(open_field(tmp_path / "f"), tmp_path / "c.json", 0.9, "CC0")
-    assert json.loads((tmp_path / "c.json").read_text())["annotations"] == []
-
-
-def test_prune__least_informative_first(tmp_path: Path) -> None:
-    collect(tmp_path / "f", count=5, detections=lambda i: found(entropy=(0.3, 0.1, 0.5, 0.2, 0.4)[i]))
-    assert prune(open_field(tmp_path / "f"), None, 2) == 3
-    after = open_field(tmp_path / "f")
-    assert [record["frame"] for record in after.records()] == [2, 4]
-    assert len(list((tmp_path / "f" / "images").iterdir())) == 2 == after.about["images"]
-    biggest = max(record["bytes"] for record in after.records())
-    assert prune(after, biggest, None) == 1
-    assert prune(open_field(tmp_path / "f"), 10**9, 100) == 0
-
-
 def test_dhash__by_hand() -> None:
     row = np.arange(9, dtype=np.uint8) * 20  # brighter to the right: all bits set
     image = np.broadcast_to(row[None, :, None], (8, 9, 3)).copy()
@@ -207,9 +112,3 @@ def test_measures__by_hand() -> None:
     assert entropy_of(found(entropy=np.log(2)), 1) == pytest.approx(1.0)  # uniform over car and background
     assert looseness_of(found(sigma=2.0)) == pytest.approx(2.0 / 20.0)  # 10 x 40: root of the area 20
     assert entropy_of(Detections.empty(), 3) == looseness_of(Detections.empty()) == 0.0
-
-
-@pytest.mark.parametrize("wrong", [{"random_share": 1.1}, {"max_images": 0}, {"duplicate_bits": 65}])
-def test_policy__refuses(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Policy(**wrong)  # type: ignore[arg-type]

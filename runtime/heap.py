@@ -1,4 +1,4 @@
-"""Keep the memory of a long run flat."""
+"""The heaps of the C library, trimmed so that the memory of a long run stays flat."""
 
 from __future__ import annotations
 

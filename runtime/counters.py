@@ -90,7 +90,7 @@ class Rate:
 
 
 @dataclass
-class SourceStats:
+class RunSource:
     """What became of the frames of one source.
 
     Attributes:
@@ -142,7 +142,7 @@ class SourceStats:
 
 
 @dataclass
-class Stats:
+class RunCounters:
     """Everything counted in a run.
 
     Attributes:
@@ -157,7 +157,7 @@ class Stats:
         seconds: from the first frame to the end of the run.
     """
 
-    sources: list[SourceStats]
+    sources: list[RunSource]
     clock: Callable[[], float] = time.monotonic
     ages: Times = field(default_factory=Times)
     infer: Times = field(default_factory=Times)

@@ -1,0 +1,68 @@
+"""Options that several commands of the runtime have, and a way to hand options to a command in groups."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ptedge.backends.runner import BACKENDS
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+BACKEND = click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="auto",
+    show_default=True,
+    help="What runs the model; auto takes a GPU when one answers.",
+)
+THREADS = click.option("--threads", type=click.IntRange(1), help="CPU threads of the model.  [default: one a core]")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+
+
+def byte_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A callback of click that reads a number of bytes, as ``500MB`` or ``2GB``; at least 1."""
+    if value is None:
+        return None
+    text = value.strip().upper().removesuffix("B")
+    factor = {"K": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:], 1)
+    try:
+        size = int(float(text[:-1] if factor > 1 else text) * factor)
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise click.BadParameter(f"{value!r}: write a number of bytes, as 500MB or 2GB")
+    return size
+
+
+def grouped(group: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
+    """Options that a command gets as one value.
+
+    Args:
+        group: name under which the command gets it.
+        make: makes the value; its parameters are called as the options' values, which it gets by name. A
+            ``ValueError`` becomes a message about wrong usage.
+        options: of click, in the order of ``--help``.
+    """
+    names = tuple(inspect.signature(make).parameters)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def gathered(**values: Any) -> Any:
+            own = {name: values.pop(name) for name in names}
+            try:
+                values[group] = make(**own)
+            except ValueError as error:
+                raise click.UsageError(str(error)) from None
+            return command(**values)
+
+        grown: Callable[..., Any] = gathered
+        for option in reversed(options):
+            grown = option(grown)
+        return grown
+
+    return decorate

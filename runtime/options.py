@@ -1,0 +1,256 @@
+"""What ``ptedge run`` was told, in groups that are passed by name; each refuses by itself what makes no sense."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from ptedge.backends.runner import BACKENDS
+from ptedge.config import require, require_one_of
+from ptedge.errors import InputError
+from ptedge.frames.address import mask_credentials
+
+SAVES = ("jsonl", "coco", "csv", "video", "images")
+FLIPS = ("horizontal", "vertical", "both")
+LOOPBACK = "127.0.0.1"
+SHORTEST_TOKEN = 16  # characters
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Which frames are taken, and how.
+
+    Attributes:
+        realtime: drop frames to keep up; ``None`` for live sources only.
+        limit: frames of each source at most.
+        start: frames of each source passed over at the beginning.
+        stride: every so-many-th from there.
+        rate: frames a second of each source at most.
+        loop: begin files again at their end.
+        flip: mirror; ``both`` turns by 180 degrees.
+        strict: one failing source of several makes the exit status 1.
+    """
+
+    realtime: bool | None = None
+    limit: int | None = None
+    start: int = 0
+    stride: int = 1
+    rate: float | None = None
+    loop: bool = False
+    flip: Literal["horizontal", "vertical", "both"] | None = None
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        require("start", self.start, 0)
+        require("stride", self.stride, 1)
+        if self.limit is not None:
+            require("limit", self.limit, 1)
+        if self.rate is not None:
+            require("rate", self.rate, 0, open_low=True)
+        if self.flip is not None:
+            require_one_of("flip", self.flip, FLIPS)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What runs the model.
+
+    Attributes:
+        backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``.
+        threads: CPU threads; ``None`` for one a core.
+    """
+
+    backend: str = "auto"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("backend", self.backend, BACKENDS)
+        if self.threads is not None:
+            require("threads", self.threads, 1)
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Files that are written.
+
+    Attributes:
+        folder: for results; ``None`` for the default.
+        save: of ``jsonl``, ``coco``, ``csv``, ``video``, ``images``; ``None`` for the default of the kind of source.
+        min_score: detections below are left out.
+        draw_score: detections below are left out of pictures.
+    """
+
+    folder: Path | None = None
+    save: tuple[str, ...] | None = None
+    min_score: float = 0.0
+    draw_score: float = 0.3
+
+    def __post_init__(self) -> None:
+        for name in self.save or ():
+            require_one_of("save", name, SAVES)
+        require("min_score", self.min_score, 0, 1)
+        require("draw_score", self.draw_score, 0, 1)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which frames are kept in a field folder.
+
+    Attributes:
+        random_share: share of all frames kept by chance, 0 to 1.
+        uncertain_quantile: keep a frame less sure than this share of the frames so far; 1 keeps none for that.
+        min_seconds: shortest time between two kept frames, by the source's clock.
+        min_frames: shortest distance of two kept frames in frames.
+        duplicate_bits: frames whose 64-bit dHash differs from a recent one in at most so many bits are the same; -1
+            turns this off.
+        max_images: images in the folder at most.
+        max_bytes: bytes of images in the folder at most.
+        seed: of the random choice.
+    """
+
+    random_share: float = 0.02
+    uncertain_quantile: float = 0.9
+    min_seconds: float = 0.0
+    min_frames: int = 5
+    duplicate_bits: int = 4
+    max_images: int = 5000
+    max_bytes: int = 2_000_000_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require("random_share", self.random_share, 0, 1)
+        require("uncertain_quantile", self.uncertain_quantile, 0, 1)
+        require("min_seconds", self.min_seconds, 0)
+        require("min_frames", self.min_frames, 0)
+        require("duplicate_bits", self.duplicate_bits, -1, 64)
+        require("max_images", self.max_images, 1)
+        require("max_bytes", self.max_bytes, 1)
+
+
+@dataclass(frozen=True)
+class CollectOptions:
+    """Collecting frames worth adapting to.
+
+    Attributes:
+        folder: field folder, or a new one.
+        policy: which frames.
+    """
+
+    folder: Path
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(frozen=True)
+class PushOptions:
+    """Sending results to another machine.
+
+    Attributes:
+        to: ``http://`` or ``https://`` address, or ``mqtt://host[:port]/topic`` or ``mqtts://``.
+        token: for HTTP; ``None`` for none.
+    """
+
+    to: str
+    token: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse another kind of address.
+
+        Raises:
+            InputError: with what is allowed.
+        """
+        try:
+            parts = urlsplit(self.to)
+            host, _ = parts.hostname, parts.port  # port raises on nonsense
+        except ValueError:
+            parts, host = urlsplit(""), None
+        whole = parts.scheme in ("http", "https") or (parts.scheme in ("mqtt", "mqtts") and parts.path.strip("/"))
+        if not (host and whole):
+            raise InputError(
+                f"--push {mask_credentials(self.to)} is no address to push to. Give http://host/path, "
+                "https://host/path or mqtt://host/topic"
+            )
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """The live page.
+
+    Attributes:
+        host: address to listen on.
+        port: 0 for any free one.
+        token: what visitors must show; ``None`` for nothing.
+    """
+
+    host: str = LOOPBACK
+    port: int = 0
+    token: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what would let anyone look.
+
+        Raises:
+            InputError: a short token, or an address that others can reach without a token.
+        """
+        require("port", self.port, 0, 65535)
+        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+            raise InputError(
+                f"the token for --serve has {len(self.token)} characters; it must have at least {SHORTEST_TOKEN}"
+            )
+        if self.token is None and not is_loopback(self.host):
+            raise InputError(
+                f"--serve {self.shown_host}:{self.port} can be reached from other machines, so it needs a token: set "
+                f"PTEDGE_SERVE_TOKEN to {SHORTEST_TOKEN} characters or more, or give a port alone"
+            )
+
+    @property
+    def shown_host(self) -> str:
+        """The host as it stands in an address: IPv6 in brackets."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @classmethod
+    def parse(cls, text: str, token: str | None) -> ServeOptions:
+        """Where to listen.
+
+        Args:
+            text: ``[HOST:]PORT``; an IPv6 host stands in brackets. Without a host: this machine alone.
+            token: what visitors must show; ``None`` for nothing.
+
+        Raises:
+            InputError: not of that form, a short token, or an address that others can reach without a token.
+        """
+        host, _, port = text.rpartition(":")
+        if not port.isdecimal() or int(port) > 65535:
+            raise InputError(f"--serve {text}: give a port, as 8080, or an address and a port, as 0.0.0.0:8080")
+        return cls(host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port), token)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Everything ``ptedge run`` was told besides bundle and frames; see its ``--help``.
+
+    Attributes:
+        source: which frames.
+        model: what runs it.
+        output: files.
+        collect: field folder, or ``None``.
+        push: another machine, or ``None``.
+        serve: live page, or ``None``.
+    """
+
+    source: SourceOptions = field(default_factory=SourceOptions)
+    model: ModelOptions = field(default_factory=ModelOptions)
+    output: OutputOptions = field(default_factory=OutputOptions)
+    collect: CollectOptions | None = None
+    push: PushOptions | None = None
+    serve: ServeOptions | None = None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

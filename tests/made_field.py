@@ -1,0 +1,45 @@
+"""Field folders for tests, collected from pictures of noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptedge.detections import Detections
+from ptedge.frames.source import Frame
+from ptedge.runtime.field import open_field
+from ptedge.runtime.options import Policy
+from ptedge.runtime.sinks.collect import FieldSink
+from ptedge.runtime.sinks.files import Result
+
+ALL = Policy(random_share=1.0, uncertain_quantile=1.0, min_frames=0, duplicate_bits=-1)
+
+
+def found(entropy: float = 0.1, sigma: float = 1.0) -> Detections:
+    return Detections(
+        np.array([[0, 0, 10, 40]], np.float32),
+        np.array([0.8], np.float32),
+        np.array([0]),
+        np.full((1, 4), sigma, np.float32),
+        np.array([entropy], np.float32),
+    )
+
+
+def scene(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (9, 10, 3), np.uint8).repeat(8, 0).repeat(8, 1)
+
+
+def collect(folder: Path, policy: Policy = ALL, count: int = 10, first: int = 0, **changes: Any) -> FieldSink:
+    sink = FieldSink(folder, policy, ("car",), "hash", {"input_size": [64, 96]})
+    for i in range(first, first + count):
+        detections = changes.get("detections", lambda i: found())(i)
+        image = changes.get("image", scene)(i)
+        sink.write(Result(Frame(image, i, i / 10, "rtsp://u:p@cam/1", None), detections, ("car",)))
+    sink.close()
+    return sink
+
+
+def names(folder: Path) -> list[str]:
+    return [record["file"] for record in open_field(folder).records()]
