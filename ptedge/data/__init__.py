@@ -14,6 +14,7 @@ __all__ = [
     "check_images",
     "classes",
     "coco",
+    "coco_results",
     "dataset",
     "locate",
     "open_dataset",
