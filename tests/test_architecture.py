@@ -23,6 +23,7 @@ from source_tree import (
     name_of,
     package_of,
     part_of,
+    private_names_reached,
     tree_of,
 )
 
@@ -270,6 +271,21 @@ def test_faces__show_nothing_that_nobody_wants() -> None:
         if (full := f"{module_of(package)}.{name}") in MODULES and full not in wanted and full not in pages
     ]
     assert not idle
+
+
+def test_private_names_reached__imported_or_as_an_attribute(tmp_path: Path) -> None:
+    file = tmp_path / "made.py"
+    file.write_text(
+        "import torch\nfrom ptedge.files import _sync, atomic_write\n"
+        "class Own:\n    def __init__(self, model):\n"
+        "        self._mine = model.backbone._stages\n        torch._foreach_lerp_(self._mine)\n"
+    )
+    assert private_names_reached(file) == ["line 2: _sync", "line 5: model.backbone._stages"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_private_names__stay_in_their_module(path: Path) -> None:
+    assert private_names_reached(path) == []
 
 
 def test_folders__can_be_taken_in_at_a_glance() -> None:

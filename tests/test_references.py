@@ -54,6 +54,19 @@ def sections_of_the_method() -> dict[str, set[str]]:
     return found
 
 
+def test_resolves__modules_their_names_and_members_of_classes() -> None:
+    pseudo = "ptedge.training.losses.pseudo"
+    for name in ("ptedge", pseudo, f"{pseudo}.PseudoBoxes", f"{pseudo}.PseudoBoxes.moved", "ptedge.data.Dataset"):
+        assert resolves(name), name
+    for name in (
+        "ptedge.nothing",
+        f"{pseudo}.nothing",
+        f"{pseudo}.PseudoBoxes.nothing",
+        f"{pseudo}.PseudoBoxes.moved.x",
+    ):
+        assert not resolves(name), name
+
+
 def test_method__every_cited_section_is_a_heading() -> None:
     sections, wrong, cited = sections_of_the_method(), [], 0
     form = r'method\.md,? sections? (\d+(?:(?:, | and )\d+)*)(?:, "([^"]+)"|, ((?:RPN|ROI)-\w+))?'
