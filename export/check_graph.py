@@ -29,9 +29,7 @@ class GraphReport:
     size: int
 
 
-def check_graph(
-    model: bytes, batch: int, size: tuple[int, int], max_detections: int, precision: str | None = None
-) -> GraphReport:
+def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections: int, precision: str) -> GraphReport:
     """Hold an exported graph to its contract.
 
     Args:
@@ -39,7 +37,7 @@ def check_graph(
         batch: images a call.
         size: (height, width) of the input.
         max_detections: D.
-        precision: ``fp32``, ``fp16`` or ``int8``; ``None`` leaves number types unchecked.
+        precision: ``fp32``, ``fp16`` or ``int8``.
 
     Raises:
         ArtifactError: invalid ONNX, an operator or type that should not be there, or an input or output that differs.
@@ -60,8 +58,7 @@ def check_graph(
         raise ArtifactError(
             f"the exported graph has inputs and outputs {_in_words(found)}; expected are {_in_words(expected)}"
         )
-    if precision is not None:
-        check_types(proto, precision)
+    check_types(proto, precision)
     return GraphReport(len(proto.graph.node), len(model))
 
 

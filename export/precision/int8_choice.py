@@ -33,14 +33,12 @@ class Choice:
     Attributes:
         ranges: of activations, how they were found.
         layers: names, in the graph's order; at least one.
-        errors: layer -> error that it causes alone.
         error: of all chosen together; above the limit only where no layer stays below it alone.
         share: of all multiplications, that the chosen layers do.
     """
 
     ranges: str
     layers: tuple[str, ...]
-    errors: dict[str, float]
     error: float
     share: float
 
@@ -73,7 +71,7 @@ def choose_layers(
             chosen.pop()  # they were not as independent as that
         names = tuple(name for name in errors if name in chosen)
         share = sum(work[name] for name in names) / sum(work.values())
-        found.append(Choice(ranges, names, errors, error, share))
+        found.append(Choice(ranges, names, error, share))
     return max(found, key=lambda c: (1, c.share) if c.error <= limit else (0, -c.error))
 
 

@@ -24,7 +24,7 @@ from ptedge.graph_contract import IMAGES
 from ..onnx_graph import Proto
 from .layers import find_layers
 
-METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
+METHODS = {"minmax": "MinMax", "percentile": "Percentile"}
 PERCENTILE = 99.99  # of the magnitudes seen; docs/precision.md compares
 
 
@@ -64,7 +64,6 @@ def to_int8(
     *,
     batch: int = 1,
     method: str = "percentile",
-    float_weights: bool = True,
 ) -> Proto:
     """A float32 graph with all its layers before the predictors quantised; :func:`only_these` undoes some.
 
@@ -73,7 +72,6 @@ def to_int8(
         frames: [N, 3, H, W] uint8 network inputs to measure activations on.
         batch: images a call of the graph.
         method: how a range follows from the activations seen, a key of ``METHODS``.
-        float_weights: store weights in float32 with a pair of Quantize and Dequantize, not as int8.
     """
     import onnx
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
@@ -84,7 +82,7 @@ def to_int8(
         "ActivationSymmetric": True,
         "WeightSymmetric": True,
         "QuantizeBias": False,
-        "AddQDQPairToWeight": float_weights,
+        "AddQDQPairToWeight": True,  # weights stay in float32, with a pair of Quantize and Dequantize
         "OpTypesToExcludeOutputQuantization": kinds,
         "QDQOpTypePerChannelSupportToAxis": {"MatMul": 1},
         "CalibTensorRangeSymmetric": method != "minmax",

@@ -26,13 +26,13 @@ def detect_all(model: ProbabilisticFasterRCNN, images: Images) -> list[Detection
     return [to_detections(model.detect(torch.from_numpy(image[None]))[0]) for image in images]
 
 
-def run_graph(runner: Runner, images: Images) -> Outputs:
+def infer_all(runner: Runner, images: Images) -> Outputs:
     """Outputs of an exported graph for any number of images; each group's last image fills the batch."""
     batch = int(runner.inputs[IMAGES][0][0])
     return _in_groups(images, batch, lambda group: runner.infer({IMAGES: group}))
 
 
-def run_static(static: StaticGraph, images: Images) -> Outputs:
+def infer_static(static: StaticGraph, images: Images) -> Outputs:
     """Outputs of the static graph in torch, image by image."""
 
     def run(group: Images) -> Outputs:

@@ -20,7 +20,7 @@ from ptedge.graph_contract import IMAGES
 from ..graph import StaticGraph
 from ..network_inputs import Images
 from ..to_onnx import model_to_onnx
-from .answers import Outputs, detect_all, run_graph, run_static, to_rows
+from .answers import Outputs, detect_all, infer_all, infer_static, to_rows
 from .backends import TriedBackend
 from .by_layer import compare_layers
 from .check import BundleCheck
@@ -77,7 +77,7 @@ class SceneChecks:
         checks = [BundleCheck("classes", found == manifest.class_names, names)]
         static = StaticGraph(self.model)
         for name, images in self._scenes.items():
-            answers = to_rows(run_static(static, images))
+            answers = to_rows(infer_static(static, images))
             checks.append(_equal(f"static torch, {name}", self.model, images, self._eager[name], answers))
         if self._precision == "fp32":
             checks.append(self._check_crowded(self._checkpoint))
@@ -92,7 +92,7 @@ class SceneChecks:
             file = Path(folder) / "crowded.onnx"
             file.write_bytes(model_to_onnx(model, crowded.input_size, 1))
             with OrtRunner(file, "cpu") as runner:
-                answers = to_rows(run_graph(runner, images))
+                answers = to_rows(infer_all(runner, images))
         name = "onnxruntime cpu, more objects than slots"
         return _equal(name, model, images, detect_all(model, images), answers, backend="cpu")
 
@@ -103,7 +103,7 @@ class SceneChecks:
             tried: names it.
             runner: it, ready to run.
         """
-        outputs = {name: run_graph(runner, images) for name, images in self._scenes.items()}
+        outputs = {name: infer_all(runner, images) for name, images in self._scenes.items()}
         checks = [self._check_promises(tried, outputs), self._check_repeatable(tried, runner, outputs[REPEATED])]
         answers = {name: to_rows(value) for name, value in outputs.items()}
         compared: list[tuple[str, BundleCheck]] = []  # scene, what was found on it
@@ -129,7 +129,7 @@ class SceneChecks:
         return BundleCheck(f"{tried.name}, promises", not problems, detail, backend=tried.backend)
 
     def _check_repeatable(self, tried: TriedBackend, runner: Runner, outputs: Outputs) -> BundleCheck:
-        again = run_graph(runner, self._scenes[REPEATED])
+        again = infer_all(runner, self._scenes[REPEATED])
         same = all(np.array_equal(again[name], outputs[name]) for name in again)
         detail = "two runs give equal bytes" if same else "two runs differ"
         judged = tried.backend == "cpu" or same

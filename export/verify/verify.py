@@ -13,7 +13,7 @@ from ptedge.files import sha256_file
 
 from ..check_graph import check_graph
 from ..network_inputs import first_frames, make_scenes
-from .answers import detect_all, run_graph, to_rows
+from .answers import detect_all, infer_all, to_rows
 from .backends import TriedBackend, try_backends
 from .check import BundleCheck
 from .labelled import Answer, DataAnswer, answer_data, compare_data, open_labelled
@@ -84,7 +84,7 @@ class _DataChecks:
 
     def check_backend(self, tried: TriedBackend, runner: Runner) -> list[BundleCheck]:
         """What one backend finds; none for the first, where nothing else is there to compare with."""
-        found = self._answer(lambda images: to_rows(run_graph(runner, images)))
+        found = self._answer(lambda images: to_rows(infer_all(runner, images)))
         if self._reference is None:
             self._reference = found
             return []

@@ -32,9 +32,9 @@ def test_check_graph__refuses_a_foreign_operator() -> None:
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     with pytest.raises(ArtifactError, match="holds NonZero"):
-        check_graph(model.SerializeToString(), 1, (16, 16), 100)
+        check_graph(model.SerializeToString(), 1, (16, 16), 100, "fp32")
 
 
 def test_check_graph__refuses_other_outputs(bundle: Path) -> None:
     with pytest.raises(ArtifactError, match="has inputs and outputs"):
-        check_graph((bundle / MODEL_NAME).read_bytes(), 2, (96, 128), 30)
+        check_graph((bundle / MODEL_NAME).read_bytes(), 2, (96, 128), 30, "fp32")

@@ -11,7 +11,7 @@ from torch import Tensor
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.graph import StaticGraph, StaticOutput
-from ptedge.graph_contract import OUTPUTS, output_signature
+from ptedge.graph_contract import output_signature
 
 CONFIG = ModelConfig(
     weights="none",
@@ -123,7 +123,3 @@ def test_static_graph__leaves_the_model_unchanged() -> None:
     answer(model, noise(1))
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert {name: p.requires_grad for name, p in model.named_parameters()} == trainable
-
-
-def test_static_output__in_the_order_of_the_contract() -> None:
-    assert StaticOutput._fields == OUTPUTS
