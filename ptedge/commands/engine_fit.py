@@ -97,3 +97,21 @@ def describe_fit(
     if not problems:
         return "runs on this machine"
     return f"does not run here: {', '.join(problems)}. Build one for this machine: ptedge build {folder}"
+
+
+def describe_engines(folder: Path, records: tuple[EngineRecord, ...], model_hash: str) -> dict[str, str]:
+    """One line for each engine of a bundle, in the manifest or only in the folder.
+
+    Args:
+        folder: of the bundle.
+        records: from its manifest.
+        model_hash: of its ONNX file.
+
+    Returns:
+        File name -> whether it runs here, and what to do if not.
+    """
+    host = engine_host() if records else EngineHost(None)
+    known = {record.file: describe_fit(folder, record, model_hash, host) for record in records}
+    for file in sorted(folder.glob("*.engine")):
+        known.setdefault(file.name, f"not in the manifest. Build one: ptedge build {folder}")
+    return known

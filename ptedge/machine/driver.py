@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-NO_DEVICE = 100  # CUresult
 MISMATCH = (803, 804)  # the library in user space is not that of the kernel module
 MAJOR, MINOR = 75, 76  # CUdevice_attribute: compute capability
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, open_bundle
-from ptedge.artifacts.engine_file import EngineRecord, records_to_json
-from ptedge.commands.engine_fit import EngineHost, describe_fit, engine_host
+from ptedge.artifacts.engine_file import records_to_json
+from ptedge.commands.describe_bundle import main_facts_first
+from ptedge.commands.engine_fit import describe_fit, engine_host
 from ptedge.files import sha256_file
 
 # TensorRT 8.5 and later begin a file with these letters (a 32-bit number, little-endian); the version that wrote it
@@ -44,7 +45,8 @@ def describe_engine(path: Path) -> dict[str, Any]:
         ArtifactError: the bundle around it is broken.
     """
     digest = sha256_file(path)
-    about: dict[str, Any] = {"kind": "TensorRT engine", "sha256": digest}
+    about: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size}
+    about |= {"kind": "TensorRT engine", "sha256": digest}
     version = header_version(path)
     if version is not None:
         about["tensorrt_in_header"] = version
@@ -57,22 +59,4 @@ def describe_engine(path: Path) -> dict[str, Any]:
     else:
         about |= {name: value for name, value in records_to_json([record])[0].items() if name not in ("file", "sha256")}
         about["here"] = describe_fit(path.parent, record, bundle.model_hash, engine_host(), digest)
-    return {**about, "bundle": bundle.manifest.to_json()}
-
-
-def describe_engines(folder: Path, records: tuple[EngineRecord, ...], model_hash: str) -> dict[str, str]:
-    """One line for each engine of a bundle, in the manifest or only in the folder.
-
-    Args:
-        folder: of the bundle.
-        records: from its manifest.
-        model_hash: of its ONNX file.
-
-    Returns:
-        File name -> whether it runs here, and what to do if not.
-    """
-    host = engine_host() if records else EngineHost(None)
-    known = {record.file: describe_fit(folder, record, model_hash, host) for record in records}
-    for file in sorted(folder.glob("*.engine")):
-        known.setdefault(file.name, f"not in the manifest. Build one: ptedge build {folder}")
-    return known
+    return {**about, "bundle": main_facts_first(bundle.manifest)}
