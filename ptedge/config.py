@@ -160,23 +160,44 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _convert(hint: Any, value: Any, where: str) -> Any:
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
-        choices = [h for h in typing.get_args(hint) if h is not type(None)]
-        return _convert(choices[0], value, where)
+        return _convert_union(typing.get_args(hint), value, where)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
             raise ConfigError(f"{where} is a table, got {value!r}")
         return from_dict(typing.cast(type, hint), value, where)
-    if origin is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise ConfigError(f"{where} is a list, got {value!r}")
-        inner = typing.get_args(hint)
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return tuple(_convert(inner[0], v, where) for v in value)
-        if len(value) != len(inner):
-            raise ConfigError(f"{where} has {len(inner)} values, got {value!r}")
-        return tuple(_convert(h, v, where) for h, v in zip(inner, value, strict=True))
+    if origin in (tuple, dict):
+        return (_convert_list if origin is tuple else _convert_table)(typing.get_args(hint), value, where)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, bool) != (hint is bool) or not isinstance(value, hint):
         raise ConfigError(f"{where} must be of type {hint.__name__}, got {value!r}")
+    return value
+
+
+def _convert_list(hints: Sequence[Any], value: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ConfigError(f"{where} is a list, got {value!r}")
+    if len(hints) == 2 and hints[1] is Ellipsis:
+        return tuple(_convert(hints[0], v, f"{where}[{i}]") for i, v in enumerate(value))
+    if len(value) != len(hints):
+        raise ConfigError(f"{where} has {len(hints)} values, got {value!r}")
+    return tuple(_convert(h, v, where) for h, v in zip(hints, value, strict=True))
+
+
+def _convert_table(hints: Sequence[Any], value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where} is a table, got {value!r}")
+    return {str(key): _convert(hints[1], v, f"{where}.{key}") for key, v in value.items()}
+
+
+def _convert_union(hints: Sequence[Any], value: Any, where: str) -> Any:
+    """The value as one of several types; ``None`` (JSON's null) where that is one of them."""
+    if value is None and type(None) in hints:
+        return None
+    choices = [hint for hint in hints if hint is not type(None)]
+    if len(choices) == 1:
+        return _convert(choices[0], value, where)
+    if type(value) not in choices:
+        names = " or ".join(hint.__name__ for hint in choices)
+        raise ConfigError(f"{where} must be of type {names}, got {value!r}")
     return value

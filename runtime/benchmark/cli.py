@@ -66,7 +66,7 @@ def benchmark(
     """
     if compare is not None:
         from .compare import compare as compare_reports
-        from .compare import read_report
+        from .document import read_report
         from .table import comparison_text
 
         if bundles:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
-from ptedge.errors import InputError
-
-from .report import SCHEMA
-from .schema import problem, report_schema
+from .document import Report, Run
 from .stats import Ratio, ratio
 
 COMPARISON = "ptedge.benchmark.comparison/1"
@@ -20,35 +16,7 @@ ABOUT = ("model_hash", "precision", "input_size", "batch", "backend", "engine", 
 VOLATILE = {"load"}  # of the environment
 
 
-def read_report(path: Path) -> dict[str, Any]:
-    """A report that ``ptedge benchmark --json`` or ``--out`` wrote.
-
-    Args:
-        path: file.
-
-    Raises:
-        InputError: unreadable, no JSON, or not such a report.
-    """
-    again = "Write one: ptedge benchmark BUNDLE --out FILE"
-    try:
-        report = json.loads(path.read_text("utf-8"), parse_constant=_refuse)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}. {again}") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not a JSON document: {error}. {again}") from None
-    if not isinstance(report, dict) or not str(report.get("schema", "")).startswith("ptedge.benchmark/"):
-        raise InputError(f"{path} is no report of ptedge benchmark. {again}")
-    if report["schema"] != SCHEMA:
-        raise InputError(f"{path} is of schema {report['schema']}, this ptedge reads {SCHEMA}. Measure again")
-    found = problem(report, report_schema())
-    if not found and (not report["runs"] or not all(run["per_round"] for run in report["runs"])):
-        found = "it holds a run without rounds, or none"
-    if found:
-        raise InputError(f"{path} is a damaged report: {found}. Measure again: ptedge benchmark BUNDLE --out FILE")
-    return report
-
-
-def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def compare(old: Report, new: Report) -> dict[str, Any]:
     """What changed from one report to another.
 
     Runs of the same name are compared; where each report holds one run, those are, whatever their names.
@@ -61,19 +29,22 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         ``pairs`` (of each: names, and by value ``old``, ``new``, ``ratio``, its interval and a verdict), ``only_old``,
         ``only_new``, ``differs`` (what else is not the same), ``warnings``.
     """
-    before, after = ({run["name"]: run for run in report["runs"]} for report in (old, new))
+    before, after = ({run.name: run for run in report.runs} for report in (old, new))
     names = [(name, name) for name in before if name in after]
     if not names and len(before) == len(after) == 1:
         names = [(next(iter(before)), next(iter(after)))]
     differs = _differences(_surroundings(old), _surroundings(new))
     for old_name, new_name in names:
         prefix = f"{new_name}: " if len(names) > 1 else ""
-        about = [{f"{prefix}{key}": run[key] for key in ABOUT} for run in (before[old_name], after[new_name])]
+        about = [
+            {f"{prefix}{key}": _plain(getattr(run, key)) for key in ABOUT}
+            for run in (before[old_name], after[new_name])
+        ]
         differs += _differences(*about)
     return {
         "schema": COMPARISON,
-        "old": old["created"],
-        "new": new["created"],
+        "old": old.created,
+        "new": new.created,
         "pairs": [_pair(before[old_name], after[new_name]) for old_name, new_name in names],
         "only_old": [name for name in before if name not in {pair[0] for pair in names}],
         "only_new": [name for name in after if name not in {pair[1] for pair in names}],
@@ -96,16 +67,16 @@ def verdict(value: Ratio, *, more_is_faster: bool = False) -> str:
     return "faster" if (value.value > 1) == more_is_faster else "slower"
 
 
-def _pair(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _pair(old: Run, new: Run) -> dict[str, Any]:
     """Two runs; times are of a call, or of an image where the calls are of different batches."""
-    same = old["batch"] == new["batch"]
+    same = old.batch == new.batch
     series: dict[str, tuple[list[float], list[float]]] = {}
-    for stage in old["latency_ms"]:
-        parts = [[r["median_ms"].get(stage, 0.0) for r in run["per_round"]] for run in (old, new)]
+    for stage in old.latency_ms:
+        parts = [[r.median_ms.get(stage, 0.0) for r in run.per_round] for run in (old, new)]
         if min(*parts[0], *parts[1]) > 0:
-            scale = (1, 1) if same else (old["batch"], new["batch"])
+            scale = (1, 1) if same else (old.batch, new.batch)
             series[stage] = ([v / scale[0] for v in parts[0]], [v / scale[1] for v in parts[1]])
-    rates = [[r[RATE] for r in run["per_round"]] for run in (old, new)]
+    rates = [[r.images_per_second for r in run.per_round] for run in (old, new)]
     if min(*rates[0], *rates[1]) > 0:
         series[RATE] = (rates[0], rates[1])
     values = {}
@@ -113,20 +84,20 @@ def _pair(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         found = ratio(first, second)
         values[name] = {"old": _middle(first), "new": _middle(second)} | found.to_json()
         values[name]["verdict"] = verdict(found, more_is_faster=name == RATE)
-    return {"old": old["name"], "new": new["name"], "per": "call" if same else "image", "values": values}
+    return {"old": old.name, "new": new.name, "per": "call" if same else "image", "values": values}
 
 
-def _surroundings(report: Mapping[str, Any]) -> dict[str, Any]:
+def _surroundings(report: Report) -> dict[str, Any]:
     """The environment and the frames as flat names and values, without what changes from minute to minute."""
     flat: dict[str, Any] = {}
-    for name, value in report["environment"].items():
+    for name, value in asdict(report.environment).items():
         if isinstance(value, Mapping):
             prefix = "" if name == "versions" else f"{name} "
             flat |= {f"{prefix}{key}": inner for key, inner in value.items()}
         elif value is not None and name not in VOLATILE:
             flat[name] = value
-    frames = report["frames"]
-    return flat | {"frames": f"{frames['source']}, {frames['count']} of {frames['size'][1]}x{frames['size'][0]}"}
+    frames, (height, width) = report.frames, report.frames.size
+    return flat | {"frames": f"{frames.source}, {frames.count} of {width}x{height}"}
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -136,9 +107,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[st
     ]
 
 
-def _warnings(
-    old: Mapping[str, Any], new: Mapping[str, Any], names: list[tuple[str, str]], differs: list[dict[str, Any]]
-) -> list[str]:
+def _warnings(old: Report, new: Report, names: list[tuple[str, str]], differs: list[dict[str, Any]]) -> list[str]:
     found = []
     if not names:
         found.append("no run of one report is in the other: nothing is compared")
@@ -147,9 +116,14 @@ def _warnings(
     if machine:
         found.append(f"not measured alike ({', '.join(machine)}): the ratios are not of the model alone")
     for title, report in (("old", old), ("new", new)):
-        noisy = report["warnings"] + [f"{run['name']}: {w}" for run in report["runs"] for w in run["warnings"]]
+        noisy = [*report.warnings, *(f"{run.name}: {w}" for run in report.runs for w in run.warnings)]
         found += [f"{title}: {text}" for text in noisy]
     return found
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _middle(values: list[float]) -> float:
@@ -157,7 +131,3 @@ def _middle(values: list[float]) -> float:
     half = len(ranked) // 2
     middle = ranked[half] if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
     return float(f"{middle:.6g}")
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number")

@@ -13,10 +13,9 @@ from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.frames.source import open_frames
 
 from .machine import environment, reading
-from .measure import Subject, measure, noise, subject_names
+from .measure import MEASURED, Subject, measure, noise, subject_names
 from .report import benchmark_report
 
-ALL = ("tensorrt", "cuda", "ort-tensorrt", "cpu")
 MOST_FRAMES = 32
 
 
@@ -102,7 +101,7 @@ def _open(
     every = "all" in options.backends
     found: list[tuple[str, BundlePredictor, float]] = []
     problem: PtedgeError | None = None
-    for backend in ALL if every else options.backends:
+    for backend in MEASURED if every else options.backends:
         start = time.perf_counter()
         try:
             predictor = BundlePredictor(bundle, backend, options.threads, options.slots)

@@ -185,3 +185,34 @@ def test_load_config__defaults_stand_below_file_and_overrides(tmp_path: Path) ->
     assert (config.teacher.ema, config.teacher.adabn) == (0.9, True)
     assert config.optim.momentum == AdaptConfig().optim.momentum  # untouched keys keep the class's own
     assert load_config(AdaptConfig, None).teacher.adabn is False
+
+
+@dataclass(frozen=True)
+class Reading:
+    number: int | float
+    by_name: dict[str, float | None]
+    parts: tuple[Optim, ...] = ()
+    note: str | None = None
+
+
+def test_from_dict__what_json_has_beyond_toml() -> None:
+    got = from_dict(Reading, {"number": 3, "by_name": {"a": 1, "b": None}, "parts": [{"steps": 7}], "note": None}, "r")
+    assert got == Reading(3, {"a": 1.0, "b": None}, (Optim(7),), None)
+    assert type(got.number) is int and type(from_dict(Reading, {"number": 3.0, "by_name": {}}, "r").number) is float
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"number": "3", "by_name": {}}, "r: number must be of type int or float, got '3'"),
+        ({"number": True, "by_name": {}}, "r: number must be of type int or float, got True"),
+        ({"number": None, "by_name": {}}, "r: number must be of type int or float, got None"),
+        ({"number": 3, "by_name": []}, "r: by_name is a table, got []"),
+        ({"number": 3, "by_name": {"a": "x"}}, "r: by_name.a must be of type float, got 'x'"),
+        ({"number": 3, "by_name": {}, "parts": [{}, {"steps": 0}]}, "r: parts[1]: steps is 0; it must be at least 1"),
+    ],
+)
+def test_from_dict__wrong_values_of_json_are_named(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_dict(Reading, values, "r")
+    assert str(caught.value) == message
