@@ -121,7 +121,7 @@ def _load(
     from ptedge.errors import ConfigError
 
     from .presets import describe_preset, preset_values
-    from .run_folder import RunFolder
+    from .state import read_state
 
     saved = out / "config.toml"
     if resume and config_file is None and saved.exists():
@@ -133,7 +133,7 @@ def _load(
         return load_config(cls, config_file, overrides, defaults)
     except ConfigError:
         if resume and config_file == saved and (out / "last.pt").exists():
-            RunFolder(out, resume=True).load_state({"command": command})  # another command's settings: say that
+            read_state(out / "last.pt", {"command": command})  # another command's settings: say that
         raise
 
 

@@ -195,6 +195,8 @@ class AdaptConfig:
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 
+RunConfig = TrainConfig | AdaptConfig
+
 # Source-free, nothing but the teacher holds the student: lower learning rate, AdaBN first, weights of box terms held in
 # [0, 1] (method.md section 8). These stand in for AdaptConfig's own defaults under --source-free.
 SOURCE_FREE_DEFAULTS: dict[str, Any] = {

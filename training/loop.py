@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 import click
-import cv2
 import torch
 
-from ptedge.artifacts.checkpoint import Checkpoint
-from ptedge.detector.model import ProbabilisticFasterRCNN
-
 from . import distributed
-from .batches.steps import Batch, Stream
-from .config import OptimConfig
-from .optim import NotFiniteError, step_images
+from .config import RunConfig
+from .optim import NotFiniteError, scaled, step_images
 from .progress import Stopwatch, TrainingProgress, stop_request
-from .run_folder import RunFolder, state_of
-from .update import StepFunction, Updater
+from .run_folder import RunFolder
+from .state import state_of
+from .task import B, P, Task
+from .update import Updater
 from .watch.monitor import anchor_numbers
 from .watch.supervise import Supervisor
 
@@ -49,54 +46,34 @@ class LoopResult:
 
 
 def run_loop(
-    name: str,
+    task: Task[B, P],
     folder: RunFolder,
-    student: ProbabilisticFasterRCNN,
+    config: RunConfig,
     optimizer: torch.optim.Optimizer,
-    optim: OptimConfig,
-    streams: list[Stream],
-    losses_of: StepFunction,
     *,
+    supervisor: Supervisor | None,
     resumed: Mapping[str, Any] | None,
     first_step: int,
-    log_every: int,
-    checkpoint_every: int,
-    after_step: Callable[[], None],
-    make_checkpoint: Callable[[int], Checkpoint],
-    extra_state: Callable[[], dict[str, Any]],
-    supervisor: Supervisor | None = None,
-    others: Sequence[torch.nn.Module] = (),
-    precision: str = "fp32",
 ) -> LoopResult:
-    """Run until ``optim.steps`` or a signal.
+    """Run a task until ``optim.steps`` or a signal.
 
     Args:
-        name: shown on the bar.
+        task: what is done.
         folder: where files go.
-        student: the model that is optimised.
-        optimizer: of :func:`~ptedge.training.optim.build_optimizer`.
-        optim: its settings, learning rates as they are used.
-        streams: batches from ``first_step`` on, one generator a domain; closed at the end.
-        losses_of: (step, batches, normaliser) -> weighted losses and numbers to log.
+        config: settings; of the optimiser, precision, and how often is logged and saved.
+        optimizer: of all that the task trains.
+        supervisor: reads monitors, rolls back and chooses what to deploy; without one that is always the last state.
         resumed: last.pt of the run that goes on, or ``None``.
         first_step: steps already done.
-        log_every: steps between lines of metrics.jsonl.
-        checkpoint_every: steps between checkpoints.
-        after_step: called after each update (EMA).
-        make_checkpoint: step -> what to deploy.
-        extra_state: what last.pt needs beside student and optimiser.
-        supervisor: reads monitors, rolls back and chooses what to deploy; without one that is always the last state.
-        others: modules that are trained beside the student.
-        precision: ``fp32``, ``bf16`` or ``fp16``.
 
     Raises:
         TrainingError: non-finite loss and no guard; the last checkpoint on disk is intact.
     """
-    before = resumed or {}
+    before, steps = resumed or {}, config.optim.steps
     result = LoopResult(first_step, skipped=dict(before.get("skipped", {})), last=dict(before.get("last", {})))
-    if first_step >= optim.steps and resumed is not None:
+    if first_step >= steps and resumed is not None:
         click.echo(
-            f"nothing is left to do: {folder.path} has {first_step} steps, and optim.steps is {optim.steps}. "
+            f"nothing is left to do: {folder.path} has {first_step} steps, and optim.steps is {steps}. "
             f"Raise optim.steps to go on",
             err=True,
         )
@@ -105,67 +82,29 @@ def run_loop(
     if supervisor is not None and not supervisor.begin(resumed):
         result.idle = True
         return result
-    updater = Updater(losses_of, student, others, optimizer, optim, precision)
-    updater.load_state(before.get("scaler", {}))
-    watch = Stopwatch(step_images(optim, distributed.size()) * len(streams), student.pixel_mean.device)
-    seen: set[str] = set()
-
-    def save() -> None:
-        result.skipped = _merge(distributed.gather(result.skipped))
-        chosen = supervisor.chosen(result.step).step if supervisor is not None else None
-        if not distributed.is_main():
-            result.skipped = {}  # the first process has them
-            return
-        state = {"step": result.step, "student": state_of(student), "optimizer": optimizer.state_dict()}
-        told = {"skipped": result.skipped, "last": result.last, "scaler": updater.state()}
-        if supervisor is not None:
-            told["supervisor"] = supervisor.state(result.step)
-        folder.save(make_checkpoint(result.step), {**state, **told, **extra_state()}, chosen)
-
+    loop = _Loop(task, folder, config, optimizer, supervisor, result)
+    loop.updater.load_state(before.get("scaler", {}))
     with (
-        TrainingProgress(name, optim.steps, first_step) as progress,
+        TrainingProgress(task.name, steps, first_step) as progress,
         stop_request() as should_stop,
-        ExitStack() as open_streams,
+        closing(task.stream(first_step)) as stream,
     ):
-        for stream in streams:
-            open_streams.callback(stream.close)
-        for step in range(first_step, optim.steps):
-            with watch.waiting():
-                parts = [[next(stream) for stream in streams] for _ in range(optim.accumulate)]
-            _count_skipped(parts, result, seen, progress)
-            done = _step(step, parts, updater, optim, after_step, supervisor)
-            result.step = step + 1
-            for note in done.notes:
-                progress.note(note)
-            if result.step % log_every == 0 or result.step in (1, optim.steps) or done.notes:
-                values = {**distributed.mean_numbers(done.numbers), **done.watched}
-                if supervisor is not None:
-                    values.update(anchor_numbers(student))
-                values["lr"] = optimizer.param_groups[0]["lr"]
-                values.update(watch.read(result.step - first_step))
-                result.last = {"step": result.step, **{k: _round(v) for k, v in values.items()}}
-                folder.log(result.last)
-                progress.log(result.step, values, _watched_text(values))
-            else:
-                progress.step(result.step)
+        for step in range(first_step, steps):
+            with loop.watch.waiting():
+                given = [next(stream) for _ in range(config.optim.accumulate)]
+            loop.count_skipped(given, progress)
+            done = loop.step(step, given)
+            loop.tell(done, progress)
             if done.stop or distributed.any_of(should_stop()):
-                result.interrupted = result.step < optim.steps and not done.stop
+                result.interrupted = result.step < steps and not done.stop
                 break
-            if result.step % checkpoint_every == 0 and result.step < optim.steps:
-                save()
-        save()
-    result.speed = watch.summary()
+            if result.step % config.checkpoint_every == 0 and result.step < steps:
+                loop.save()
+        loop.save()
+    result.speed = loop.watch.summary()
     if supervisor is not None:
         result.supervision = supervisor.summary(result.step)
     return result
-
-
-def _count_skipped(parts: list[list[Batch]], result: LoopResult, seen: set[str], progress: TrainingProgress) -> None:
-    for image, reason in (entry for part in parts for batch in part for entry in batch.skipped):
-        if image not in seen:
-            progress.note(f"skipped: {reason}")
-            seen.add(image)
-        result.skipped[image] = result.skipped.get(image, 0) + 1
 
 
 @dataclass
@@ -178,39 +117,100 @@ class _Done:
     stop: bool = False
 
 
-def _step(
-    step: int,
-    parts: list[list[Batch]],
-    updater: Updater,
-    optim: OptimConfig,
-    after_step: Callable[[], None],
-    supervisor: Supervisor | None,
-) -> _Done:
-    if supervisor is None:
-        values, numbers = updater(step, parts)
-        after_step()
-        return _Done({**values, **numbers})
-    updater.optim = supervisor.scaled(optim)
-    done = _Done()
-    try:
-        values, numbers = updater(step, parts)
-    except NotFiniteError as error:
-        trip = supervisor.not_finite(step + 1, str(error))
-        if trip is None:
-            raise
-    else:
-        after_step()
-        done.numbers = {**values, **numbers}
-        signals, trip = supervisor.after_step(step + 1, values["grad_norm"], numbers.get("pseudo_boxes"))
-        if signals:
-            done.watched["monitor"] = signals
-    if trip is not None:
-        done.watched["guard"] = asdict(trip)
-        done.notes.append(trip.sentence)
-    if supervisor.starving:
-        done.notes.append(f"no pseudo box in the last {supervisor.hungry} steps: nothing is learnt from the target")
-    done.stop = supervisor.guard.stopped
-    return done
+class _Loop(Generic[B, P]):
+    """What goes from step to step: the state of a run and what is done with it."""
+
+    def __init__(
+        self,
+        task: Task[B, P],
+        folder: RunFolder,
+        config: RunConfig,
+        optimizer: torch.optim.Optimizer,
+        supervisor: Supervisor | None,
+        result: LoopResult,
+    ) -> None:
+        self.task = task
+        self.folder = folder
+        self.config = config
+        self.optimizer = optimizer
+        self.supervisor = supervisor
+        self.first_step = result.step
+        self.result = result
+        self.optim = scaled(config.optim, distributed.size())
+        self.updater = Updater(task, optimizer, self.optim, config.precision)
+        images = step_images(config.optim, distributed.size()) * task.num_domains
+        self.watch = Stopwatch(images, task.student.pixel_mean.device)
+        self.seen: set[str] = set()
+
+    def step(self, step: int, given: Sequence[B]) -> _Done:
+        """One update, counted from 0, and what follows it."""
+        self.result.step = step + 1
+        supervisor = self.supervisor
+        if supervisor is None:
+            values, numbers = self.updater(step, given)
+            self.task.after_step()
+            return _Done({**values, **numbers})
+        self.updater.optim = supervisor.scaled(self.optim)
+        done = _Done()
+        try:
+            values, numbers = self.updater(step, given)
+        except NotFiniteError as error:
+            trip = supervisor.not_finite(step + 1, str(error))
+            if trip is None:
+                raise
+        else:
+            self.task.after_step()
+            done.numbers = {**values, **numbers}
+            signals, trip = supervisor.after_step(step + 1, values["grad_norm"], numbers.get("pseudo_boxes"))
+            if signals:
+                done.watched["monitor"] = signals
+        if trip is not None:
+            done.watched["guard"] = asdict(trip)
+            done.notes.append(trip.sentence)
+        if supervisor.starving:
+            done.notes.append(f"no pseudo box in the last {supervisor.hungry} steps: nothing is learnt from the target")
+        done.stop = supervisor.guard.stopped
+        return done
+
+    def tell(self, done: _Done, progress: TrainingProgress) -> None:
+        """Show a step, and log it when it is time or something happened."""
+        result = self.result
+        for note in done.notes:
+            progress.note(note)
+        if result.step % self.config.log_every and result.step not in (1, self.config.optim.steps) and not done.notes:
+            progress.step(result.step)
+            return
+        values = {**distributed.mean_numbers(done.numbers), **done.watched}
+        if self.supervisor is not None:
+            values.update(anchor_numbers(self.task.student))
+        values["lr"] = self.optimizer.param_groups[0]["lr"]
+        values.update(self.watch.read(result.step - self.first_step))
+        result.last = {"step": result.step, **{k: _round(v) for k, v in values.items()}}
+        self.folder.log(result.last)
+        progress.log(result.step, values, _watched_text(values))
+
+    def count_skipped(self, given: Sequence[B], progress: TrainingProgress) -> None:
+        """Count images that could not be read, and name each one once."""
+        for image, reason in (entry for part in given for entry in part.skipped):
+            if image not in self.seen:
+                progress.note(f"skipped: {reason}")
+                self.seen.add(image)
+            self.result.skipped[image] = self.result.skipped.get(image, 0) + 1
+
+    def save(self) -> None:
+        """Write what to deploy, and last.pt."""
+        result, supervisor = self.result, self.supervisor
+        result.skipped = _merge(distributed.gather(result.skipped))
+        chosen = supervisor.chosen(result.step).step if supervisor is not None else None
+        if not distributed.is_main():
+            result.skipped = {}  # the first process has them
+            return
+        state: dict[str, Any] = {"step": result.step, "optimizer": self.optimizer.state_dict()}
+        state.update({name: state_of(part) for name, part in self.task.parts.items()}, **self.task.identity)
+        state.update(skipped=result.skipped, last=result.last, scaler=self.updater.state())
+        if supervisor is not None:
+            state["supervisor"] = supervisor.state(result.step)
+        self.folder.save(self.task.checkpoint(result.step), state, chosen)
 
 
 def _watched_text(values: Mapping[str, Any]) -> str:
@@ -231,28 +231,6 @@ def _merge(counts: list[dict[str, int]]) -> dict[str, int]:
         for name, count in one.items():
             merged[name] = merged.get(name, 0) + count
     return merged
-
-
-def prepare_torch(seed: int) -> torch.device:
-    """Seed torch, pick the device, and let it be fast.
-
-    On a CPU, small gradients become denormal numbers, which convolutions handle many times slower than zeros
-    (measured: a step takes a quarter of the time with them flushed), so they are flushed to zero. On a GPU, input sizes
-    are fixed, so the fastest convolution is looked for once; float32 products use TF32 (ten bits of mantissa) where the
-    GPU has it.
-    """
-    # OpenCV's threads do not survive the fork that starts workers, and a worker that then sets their number hangs.
-    # Images are read here before workers start, so there must be no such threads
-    cv2.setNumThreads(1)
-    torch.set_flush_denormal(True)
-    torch.manual_seed(seed)
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    device = torch.device("cuda", distributed.local_rank())
-    torch.cuda.set_device(device)
-    torch.backends.cudnn.benchmark = True
-    torch.set_float32_matmul_precision("high")
-    return device
 
 
 def _round(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Optimiser, learning rate and the guarded step."""
+"""Optimiser, learning rates, and the check that a step is finite."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import TrainingError
@@ -95,39 +94,6 @@ def rate_factor(step: int, config: OptimConfig) -> float:
         return warm
     progress = min(1.0, step / max(1, config.steps - 1))
     return warm * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * progress)))
-
-
-def optimise(
-    model: ProbabilisticFasterRCNN,
-    optimizer: torch.optim.Optimizer,
-    losses: dict[str, Tensor],
-    step: int,
-    config: OptimConfig,
-) -> dict[str, float]:
-    """One update from named losses, already weighted.
-
-    Args:
-        model: the student.
-        optimizer: of :func:`build_optimizer`.
-        losses: name -> scalar; their sum is minimised.
-        step: counted from 0.
-        config: learning rates, clipping.
-
-    Returns:
-        Each loss, their ``loss`` and the ``grad_norm`` before clipping, as numbers.
-
-    Raises:
-        TrainingError: a loss or the gradient is not finite; the weights are then unchanged.
-    """
-    set_rates(optimizer, step, config)
-    optimizer.zero_grad(set_to_none=True)
-    terms = torch.stack(list(losses.values()))
-    terms.sum().backward()  # type: ignore[no-untyped-call]
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
-    numbers = torch.cat([terms.detach(), norm.reshape(1)]).tolist()  # the one moment at which the CPU waits for a GPU
-    values = checked(dict(zip([*losses, "grad_norm"], numbers, strict=True)), step)
-    optimizer.step()
-    return values
 
 
 def set_rates(optimizer: torch.optim.Optimizer, step: int, config: OptimConfig) -> None:

@@ -3,35 +3,125 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ptedge.artifacts.checkpoint import Checkpoint, Lineage
 from ptedge.config import to_dict
-from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
-from ptedge.data.locate import require_images
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.errors import InputError
 
-from . import distributed
-from .batches.loader import worker_count
-from .batches.steps import Batch, Share, StepBatches, image_generators
+from .batches.batch import SourceBatch
+from .batches.steps import SOURCE_SAMPLE, SOURCE_STREAM, image_generators
 from .batches.views import SourceViews, collate_source
 from .config import TrainConfig
-from .loop import LoopResult, prepare_torch, run_loop
+from .data import describe_data, open_stream, open_trainable
+from .device import to_device
+from .loop import LoopResult
 from .losses.equations import Normaliser
-from .losses.source import ImageLabels, sample_source, source_losses
-from .optim import build_optimizer, describe_step, scaled
-from .run_folder import RunFolder, state_of
-from .validate import check_val, report
+from .losses.source import sample_source, source_losses
+from .run import begin_run, carry_out
+from .run_folder import RunFolder
+from .state import state_of
 from .weights import load_imagenet
 
-SOURCE_STREAM, SAMPLE_STREAM = 0, 10
+
+class Pretraining:
+    """Supervised training as a :class:`~ptedge.training.task.Task`.
+
+    Args:
+        source: DATA, for the lineage.
+        dataset: opened from it.
+        config: settings.
+        device: that computes.
+    """
+
+    def __init__(self, source: Path, dataset: Dataset, config: TrainConfig, device: torch.device) -> None:
+        self.name = "train"
+        self.identity: Mapping[str, Any] = identity_of(dataset, config)
+        self.others: list[nn.Module] = []
+        self.num_domains = 1
+        self.source = source
+        self.dataset = dataset
+        self.config = config
+        self.device = device
+        model = ProbabilisticFasterRCNN(config.model, len(dataset.class_names))
+        model.backbone.frozen_statistics = config.batch_norm == "frozen"
+        model.backbone.checkpointing = config.checkpointing
+        self.student: ProbabilisticFasterRCNN = model.to(device=device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+
+    @property
+    def parts(self) -> dict[str, nn.Module]:
+        """The student."""
+        return {"student": self.student}
+
+    def start(self, folder: RunFolder, *, resumed: bool) -> None:
+        """Load the backbone's weights into a new model."""
+        if not resumed:
+            model = self.config.model
+            loaded = load_imagenet(self.student.backbone, model.backbone, model.weights)
+            click.echo(f"backbone {model.backbone}: {loaded}", err=True)
+
+    def describe(self) -> list[str]:
+        """One line about the data."""
+        return [describe_data(self.dataset)]
+
+    def stream(self, first_step: int) -> Generator[SourceBatch, None, None]:
+        """Labelled images."""
+        augment = self.config.augment if self.config.view == "strong" else None
+        views = SourceViews(self.dataset, self.config.model.input_size, augment)
+        count = len(self.dataset)
+        return open_stream(views, collate_source, count, self.config, stream=SOURCE_STREAM, first_step=first_step)
+
+    def prepare(self, given: SourceBatch) -> SourceBatch:
+        """Nothing to work out."""
+        return given
+
+    def losses(self, step: int, part: SourceBatch, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The four supervised losses of a part of a step; no further numbers."""
+        images, labels = to_device(part, self.device)
+        draws = image_generators(self.config.seed, SOURCE_SAMPLE, step, part)
+        outputs = self.student(images)
+        samples = sample_source(outputs, labels, self.config.sampling, draws)
+        roi = self.student.roi(outputs.features, samples.proposals)
+        return source_losses(outputs.rpn, roi, samples, labels, self.config.model.probabilistic, normalise), {}
+
+    def after_step(self) -> None:
+        """Nothing follows."""
+
+    def checkpoint(self, step: int) -> Checkpoint:
+        """The student."""
+        lineage = Lineage(kind="source", role="student", step=step, data=(str(self.source),))
+        return Checkpoint(self.config.model, self.dataset.class_names, state_of(self.student), lineage)
+
+    def supervisor(self, folder: RunFolder, optimizer: torch.optim.Optimizer) -> None:
+        """Labels need no watching."""
+
+    def summary(self) -> dict[str, Any]:
+        """What was trained on."""
+        return {
+            "command": "train",
+            "kind": "source",
+            "images": len(self.dataset),
+            "boxes": self.dataset.num_boxes,
+            "classes": list(self.dataset.class_names),
+        }
+
+
+def identity_of(dataset: Dataset, config: TrainConfig) -> dict[str, Any]:
+    """What must be the same for a run to go on."""
+    return {
+        "command": "train",
+        "classes": list(dataset.class_names),
+        "optimizer_name": config.optim.optimizer,
+        # where the first weights came from no longer matters
+        "model": {key: value for key, value in to_dict(config.model).items() if key != "weights"},
+    }
 
 
 def pretrain(
@@ -51,125 +141,6 @@ def pretrain(
     """
     started = time.perf_counter()
     dataset = open_trainable(source)
-    check_val(val, dataset.class_names)
-    folder = RunFolder(out, resume=resume, curves=config.curves)
-    identity = {
-        "command": "train",
-        "classes": list(dataset.class_names),
-        "optimizer_name": config.optim.optimizer,
-        # where the first weights came from no longer matters
-        "model": {key: value for key, value in to_dict(config.model).items() if key != "weights"},
-    }
-    state = folder.load_state(identity) if folder.resume else None
-    device = prepare_torch(config.seed)
-    model = ProbabilisticFasterRCNN(config.model, len(dataset.class_names))
-    if state is None:
-        loaded = load_imagenet(model.backbone, config.model.backbone, config.model.weights)
-        click.echo(f"backbone {config.model.backbone}: {loaded}", err=True)
-    model.backbone.frozen_statistics = config.batch_norm == "frozen"
-    model.backbone.checkpointing = config.checkpointing
-    model.to(device=device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
-    processes = distributed.size()
-    optim = scaled(config.optim, processes)
-    optimizer = build_optimizer(model, optim)
-    first_step = folder.restore(state, optimizer, student=model) if state is not None else 0
-    if first_step < config.optim.steps:
-        folder.write_config(config)
-        folder.start_metrics(first_step)
-    click.echo(f"{describe(dataset)}\n{describe_step(config.optim, processes)}", err=True)
-
-    views = SourceViews(dataset, config.model.input_size, config.augment if config.view == "strong" else None)
-    stream = StepBatches(
-        len(dataset),
-        views,
-        collate_source,
-        batch_size=config.optim.batch,
-        steps=config.optim.steps,
-        seed=config.seed,
-        stream=SOURCE_STREAM,
-        first_step=first_step,
-        share=Share(config.optim.accumulate, distributed.rank(), processes),
-    ).loader(worker_count(config.workers, 1, distributed.local_size()))
-
-    def losses_of(step: int, batches: list[Batch], normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, float]]:
-        images, targets = to_device(batches[0], device)
-        draws = image_generators(config.seed, SAMPLE_STREAM, step, batches[0])
-        outputs = model(images)
-        samples = sample_source(outputs, targets, config.sampling, draws)
-        roi = model.roi(outputs.features, samples.proposals)
-        return source_losses(outputs.rpn, roi, samples, targets, config.model.probabilistic, normalise), {}
-
-    def make_checkpoint(step: int) -> Checkpoint:
-        lineage = Lineage(kind="source", role="student", step=step, data=(str(source),))
-        return Checkpoint(config.model, dataset.class_names, state_of(model), lineage)
-
-    result = run_loop(
-        "train",
-        folder,
-        model,
-        optimizer,
-        optim,
-        [stream],
-        losses_of,
-        resumed=state,
-        first_step=first_step,
-        log_every=config.log_every,
-        checkpoint_every=config.checkpoint_every,
-        after_step=lambda: None,
-        make_checkpoint=make_checkpoint,
-        extra_state=lambda: identity,
-        precision=config.precision,
-    )
-    summary: dict[str, Any] = {
-        "command": "train",
-        "kind": "source",
-        "images": len(dataset),
-        "boxes": dataset.num_boxes,
-        "classes": list(dataset.class_names),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
-    report(folder, result, summary, val)
-    return result
-
-
-def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Dataset:
-    """Open labelled data for training; some box must be there.
-
-    Raises:
-        InputError: no images, missing image files, or no boxes at all.
-        ClassMismatchError: other classes than ``class_names``.
-    """
-    dataset = open_dataset(path, class_names=class_names)
-    require_images(dataset)
-    if dataset.num_boxes == 0:
-        raise InputError(
-            f"{path} has {len(dataset)} images but no box to learn from{_left_out(dataset)}. Give labelled data"
-        )
-    return dataset
-
-
-def describe(dataset: Dataset) -> str:
-    """One line about a data set, dropped boxes included."""
-    empty = sum(1 for s in dataset.samples if not len(s.boxes))
-    text = f"{dataset.root}: {len(dataset)} images ({empty} without objects), {dataset.num_boxes} boxes of "
-    return text + ", ".join(dataset.class_names) + _left_out(dataset)
-
-
-def _left_out(dataset: Dataset) -> str:
-    """Counts of boxes that were dropped while reading, by reason; empty when none was."""
-    told = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items())
-    return f"; left out: {told}" if told else ""
-
-
-def to_device(batch: Batch, device: torch.device) -> tuple[Tensor, list[ImageLabels]]:
-    """Images (float, channels last) and labels of a batch on the model's device."""
-    targets = [
-        ImageLabels(*(x.to(device, non_blocking=True) for x in (t.boxes, t.labels, t.ignore))) for t in batch.targets
-    ]
-    return image_tensor(batch.images, device), targets
-
-
-def image_tensor(images: Tensor, device: torch.device) -> Tensor:
-    """uint8 images as float 0..255 on the device, in the memory layout in which convolutions run fastest."""
-    # as bytes to the device, there to float: a quarter of the traffic
-    return images.to(device, non_blocking=True).to(dtype=torch.float32, memory_format=torch.channels_last)
+    identity = identity_of(dataset, config)
+    run = begin_run(out, config, identity, dataset.class_names, resume=resume, val=val, started=started)
+    return carry_out(Pretraining(source, dataset, config, run.device), run, config)

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 import tomli_w
 import torch
-from torch import Tensor
 
-from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint, read_document, save_checkpoint, write_document
+from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from ptedge.config import to_dict
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import atomic_write, make_output_folder, write_error, write_json
 
 from . import distributed
 from .curves.events import EventLog
-from .optim import restore_optimizer
-
-RESUME_FORMAT = "ptedge-resume"
+from .state import write_state
 
 
 class RunFolder:
@@ -135,7 +132,7 @@ class RunFolder:
         else:
             save_checkpoint(self.last_model, checkpoint)
             _copy(self.last_model if chosen == state["step"] else self.candidate(chosen), self.model)
-        write_document(self.last, {"format": RESUME_FORMAT, **state})
+        write_state(self.last, state)
         self._saved = set(self._wanted)
         self._remove_candidates()
 
@@ -167,49 +164,6 @@ class RunFolder:
             for path in (self.path / "checkpoints").glob("step_*.pt"):
                 if path not in kept:
                     path.unlink(missing_ok=True)
-
-    def load_state(self, identity: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Read last.pt.
-
-        Args:
-            identity: what must be the same for the run to go on, by the names under which :meth:`save` was given it:
-                ``command``, ``kind``, ``parent``, ``classes``, ``optimizer_name``, ``model``. A name that the file
-                lacks is passed over.
-
-        Raises:
-            ArtifactError: unreadable, or a run of something else.
-        """
-        state = read_document(self.last, RESUME_FORMAT)
-        for name, wanted in (identity or {}).items():
-            found = state.get(name, wanted)
-            if found != wanted:
-                raise ArtifactError(f"cannot resume {self.path}: {_difference(name, found, wanted)}")
-        return state
-
-    def restore(self, state: Mapping[str, Any], optimizer: torch.optim.Optimizer, **models: torch.nn.Module) -> int:
-        """Put what :meth:`load_state` gave back in place.
-
-        Args:
-            state: of last.pt.
-            optimizer: takes ``optimizer`` of it.
-            models: each takes the entry of its name.
-
-        Returns:
-            Steps done.
-
-        Raises:
-            ArtifactError: the state is of another model.
-        """
-        try:
-            for name, model in models.items():
-                model.load_state_dict(state[name])
-            restore_optimizer(optimizer, state["optimizer"])
-            return int(state["step"])
-        except (KeyError, RuntimeError, TypeError, ValueError):
-            raise ArtifactError(
-                f"cannot resume {self.path}: the state in last.pt is incomplete or of a model with other settings. "
-                f"Start a new run with another --out"
-            ) from None
 
     def finish_curves(self) -> None:
         """End the events and draw RUN/plots; what goes wrong is said and changes nothing else."""
@@ -254,29 +208,3 @@ def _copy(source: Path, target: Path) -> None:
         )
     with atomic_write(target) as file, open(source, "rb") as original:
         shutil.copyfileobj(original, file)
-
-
-def _difference(name: str, found: Any, wanted: Any) -> str:
-    """What keeps a run from going on, and what to do."""
-    anew = "or start a new run with another --out"
-    if name == "command":
-        return f"it is a run of ptedge {found}. Resume it with that command, {anew}"
-    if name == "kind":
-        mode = "--source-free" if found == "source_free" else "--source DATA"
-        return f"it was begun with {mode}. Resume it in the same way, {anew}"
-    if name == "parent":
-        return f"it adapts another checkpoint (sha256 {str(found)[:12]}). Give that one, {anew}"
-    if name == "classes":
-        return f"it learns {found}, but the data has {wanted} (names and order count). Give its data, {anew}"
-    if name == "optimizer_name":
-        name = "optim.optimizer"
-    if isinstance(found, dict):
-        changed = [key for key in wanted if key in found and found[key] != wanted[key]]
-        if changed:
-            name, found, wanted = f"{name}.{changed[0]}", found[changed[0]], wanted[changed[0]]
-    return f"{name} is {wanted!r}, but the run has {found!r}. Leave it as it was, {anew}"
-
-
-def state_of(model: torch.nn.Module) -> dict[str, Tensor]:
-    """A copy of a model's state on the CPU, safe from later updates."""
-    return {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}

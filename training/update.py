@@ -11,50 +11,46 @@ import contextlib
 import inspect
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ptedge.detector.backbone import untracked_statistics
-from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ConfigError
 
 from . import distributed
-from .batches.steps import Batch
 from .config import OptimConfig
 from .losses.equations import Normaliser, own_count
 from .optim import checked, set_rates
 from .synced_batch_norm import synchronise_batch_norms
+from .task import B, P, Task
 
-# (step, batches, normaliser) -> weighted losses and numbers to log
-StepFunction = Callable[[int, list[Batch], Normaliser], tuple[dict[str, Tensor], dict[str, Any]]]
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SMALLEST_SCALE = 1.0  # of fp16's loss; below, gradients are broken and not just too large for the format
 
 
-class _Losses(nn.Module):
+class _Losses(nn.Module, Generic[B, P]):
     """The losses of a part as a module's forward pass: the form in which PyTorch averages gradients over processes."""
 
-    def __init__(self, losses_of: StepFunction, modules: Sequence[nn.Module]) -> None:
+    def __init__(self, task: Task[B, P]) -> None:
         super().__init__()
-        self.losses_of = losses_of
-        self.trained = nn.ModuleList(modules)
+        self.task = task
+        self.trained = nn.ModuleList([task.student, *task.others])
 
-    def forward(self, step: int, batches: list[Batch], normalise: Normaliser) -> tuple[dict[str, Tensor], Any]:
-        return self.losses_of(step, batches, normalise)
+    def forward(self, step: int, part: P, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        return self.task.losses(step, part, normalise)
 
 
-class Updater:
+class Updater(Generic[B, P]):
     """Makes updates.
 
     Args:
-        losses_of: losses of a part; called once more, without gradients, where parts must be counted first.
-        student: the model that is optimised; its BatchNorm layers are joined over the processes.
-        others: further modules that ``losses_of`` trains.
-        optimizer: of all of them.
+        task: gives the losses of a part, once more without gradients where parts must be counted first. BatchNorm
+            layers of its student are joined over the processes.
+        optimizer: of the student and what is trained beside it.
         optim: learning rates, clipping, parts.
         precision: ``fp32``, ``bf16`` or ``fp16``.
 
@@ -64,25 +60,23 @@ class Updater:
 
     def __init__(
         self,
-        losses_of: StepFunction,
-        student: ProbabilisticFasterRCNN,
-        others: Sequence[nn.Module],
+        task: Task[B, P],
         optimizer: torch.optim.Optimizer,
         optim: OptimConfig,
         precision: str = "fp32",
     ) -> None:
-        self.losses_of = losses_of
-        self.student = student
+        self.task = task
+        self.student = task.student
         self.optimizer = optimizer
         self.optim = optim
-        self.device = student.pixel_mean.device
+        self.device = task.student.pixel_mean.device
         self.dtype = DTYPES[precision]
         if precision == "bf16" and self.device.type == "cuda" and torch.cuda.get_device_capability(self.device)[0] < 8:
             raise ConfigError("this GPU has no bfloat16. Set precision=fp16")
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=precision == "fp16")
-        self.module: nn.Module = _Losses(losses_of, [student, *others])
+        self.module: nn.Module = _Losses(task)
         if distributed.size() > 1:
-            synchronise_batch_norms(student)
+            synchronise_batch_norms(task.student)
             # buffers are the same everywhere already; PyTorch 2.14 has another name for leaving them alone
             names = inspect.signature(DistributedDataParallel.__init__).parameters
             buffers: dict[str, Any] = {
@@ -100,12 +94,12 @@ class Updater:
         if self.scaler.is_enabled() and state:
             self.scaler.load_state_dict(dict(state))
 
-    def __call__(self, step: int, parts: list[list[Batch]]) -> tuple[dict[str, float], dict[str, Any]]:
+    def __call__(self, step: int, given: Sequence[B]) -> tuple[dict[str, float], dict[str, Any]]:
         """One update.
 
         Args:
             step: counted from 0.
-            parts: the batches of each of this process's parts.
+            given: what each of this process's parts is given.
 
         Returns:
             Each loss, their ``loss`` and the ``grad_norm`` before clipping, of the whole step; and the numbers of this
@@ -116,14 +110,16 @@ class Updater:
         """
         set_rates(self.optimizer, step, self.optim)
         self.optimizer.zero_grad(set_to_none=True)
+        with self._autocast():
+            parts = [self.task.prepare(batch) for batch in given]
         normalise = self._normaliser(step, parts)
         terms: list[Tensor] = []
         names: list[str] = []
         numbers: dict[str, Any] = {}
-        for i, batches in enumerate(parts):
+        for i, part in enumerate(parts):
             with self._gradients_stay_here(i < len(parts) - 1):
                 with self._autocast():
-                    losses, numbers = self.module(step, batches, normalise)
+                    losses, numbers = self.module(step, part, normalise)
                 names = list(losses)
                 stacked = torch.stack(list(losses.values()))
                 terms.append(stacked.detach())
@@ -160,7 +156,7 @@ class Updater:
             else:
                 yield
 
-    def _normaliser(self, step: int, parts: list[list[Batch]]) -> Normaliser:
+    def _normaliser(self, step: int, parts: list[P]) -> Normaliser:
         """What sums of a part are divided by, so that the mean over all parts is that over the step's images."""
         count = len(parts) * distributed.size()
         if count == 1:
@@ -174,8 +170,8 @@ class Updater:
             return own_count(name, value)
 
         with torch.no_grad(), untracked_statistics(self.student), self._autocast():
-            for batches in parts:
-                self.losses_of(step, batches, note)
+            for part in parts:
+                self.task.losses(step, part, note)
         names = sorted(counts)
         totals = dict(zip(names, distributed.total([counts[name] for name in names]), strict=True))
         return lambda name, value: max(totals[name], 1.0) / count

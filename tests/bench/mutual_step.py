@@ -20,22 +20,22 @@ from torch import Tensor
 
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.training.adapt import MutualLearning
-from ptedge.training.batches.views import Batch
+from ptedge.training.batches.batch import AdaptBatch, SourceBatch, TargetBatch
 from ptedge.training.config import AdaptConfig
-from ptedge.training.loop import prepare_torch
+from ptedge.training.device import image_tensor, prepare_torch
 from ptedge.training.losses.source import ImageLabels
-from ptedge.training.optim import build_optimizer, optimise
-from ptedge.training.pretrain import image_tensor
+from ptedge.training.mutual import MutualLearning
+from ptedge.training.optim import build_optimizer
+from ptedge.training.update import Updater
 
 
-def make_batches(size: tuple[int, int], batch: int) -> list[Batch]:
+def make_batches(size: tuple[int, int], batch: int) -> tuple[TargetBatch, SourceBatch]:
     """A target and a source batch of noise with two boxes an image."""
     images = torch.randint(0, 256, (batch, 3, *size), dtype=torch.uint8)
     boxes = torch.tensor([[20.0, 30.0, 90.0, 80.0], [150.0, 100.0, 230.0, 150.0]])
-    targets = [ImageLabels(boxes, torch.zeros(2, dtype=torch.int64), torch.zeros(0, 4)) for _ in range(batch)]
+    labels = [ImageLabels(boxes, torch.zeros(2, dtype=torch.int64), torch.zeros(0, 4)) for _ in range(batch)]
     views = torch.tensor([[1.0, 0.0, 0.0]]).repeat(batch, 1)
-    return [Batch(images, weak=images.clone(), views=views), Batch(images.clone(), targets)]
+    return TargetBatch(images.clone(), images, views), SourceBatch(images.clone(), labels)
 
 
 def bare(model: ProbabilisticFasterRCNN, images: Tensor, proposals: list[Tensor]) -> Tensor:
@@ -59,7 +59,7 @@ def main() -> None:
     settings = ModelConfig(weights="none", input_size=(height, width), anchor_sizes=(20.0, 45.0, 100.0))
     model = ProbabilisticFasterRCNN(settings, 1).to(memory_format=torch.channels_last)
     learning = MutualLearning(model, config, device)
-    optimizer = build_optimizer(learning.student, config.optim)
+    updater = Updater(learning, build_optimizer(learning.student, config.optim), config.optim)
     target, source = make_batches((height, width), options.batch)
 
     counts = {"teacher": settings.rpn_test_top_n[1], "source": config.sampling.roi_count, "target": 0}
@@ -73,8 +73,7 @@ def main() -> None:
     learning.student.roi_head.forward = counting  # type: ignore[method-assign,assignment]
 
     def full() -> None:
-        losses, _ = learning.losses(0, [target, source])
-        optimise(learning.student, optimizer, losses, 0, config.optim)
+        updater(0, [AdaptBatch(target, source)])
         learning.after_step()
 
     full()
@@ -83,8 +82,7 @@ def main() -> None:
     rois = {
         name: [torch.rand(n, 4) * 60 + torch.tensor([0.0, 0, 60, 60])] * options.batch for name, n in counts.items()
     }
-    assert target.weak is not None
-    weak, strong, labelled = (image_tensor(x, device) for x in (target.weak, target.images, source.images))
+    weak, strong, labelled = (image_tensor(x, device) for x in (target.weak, target.strong, source.images))
 
     def parts() -> None:
         with torch.no_grad():

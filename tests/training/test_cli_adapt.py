@@ -14,7 +14,7 @@ from training_shell import ADAPT_FILES, Shell, assert_equal, comparable, fails, 
 from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.config import load_config
 from ptedge.files import sha256_file
-from ptedge.training import adapt as adapt_module
+from ptedge.training import mutual as mutual_module
 from ptedge.training.config import AdaptConfig
 
 
@@ -119,14 +119,14 @@ def test_adapt__interrupted_and_continued(
     ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
-    follow = adapt_module.update_teacher
+    follow = mutual_module.update_teacher
 
     def follow_and_interrupt(*arguments: Any) -> None:
         follow(*arguments)
         signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(adapt_module, "update_teacher", follow_and_interrupt)
+        patch.setattr(mutual_module, "update_teacher", follow_and_interrupt)
         status, err = ptedge.adapt(pretrained, run, *words, steps=3)
     assert status == 130 and "--resume" in err
     assert summary(run)["interrupted"] is True and summary(run)["steps"] == 1

@@ -15,7 +15,8 @@ from training_shell import Shell, fails
 from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import OutputError
-from ptedge.training.run_folder import RunFolder, state_of
+from ptedge.training.run_folder import RunFolder
+from ptedge.training.state import read_state, state_of
 
 
 class Disk:
@@ -73,7 +74,7 @@ def test_save__full_disk_leaves_the_checkpoint_before(
         save(folder, model, 6)
     assert (tmp_path / part).read_bytes() == before[part]
     assert not list(tmp_path.glob(".*"))
-    assert RunFolder(tmp_path, resume=True).load_state()["step"] == 5
+    assert read_state(RunFolder(tmp_path, resume=True).last)["step"] == 5
 
 
 def test_train__full_disk_is_one_sentence_and_the_run_goes_on_later(

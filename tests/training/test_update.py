@@ -1,9 +1,10 @@
-"""Precision, checkpointing and learning rates of an update. What several processes do is in test_processes."""
+"""An update by hand, its precision and its checkpointing. What several processes do is in test_processes."""
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,52 +15,165 @@ from torch import Tensor
 from ptedge.detector.backbone import batch_norms
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import TrainingError
-from ptedge.training.batches.loader import AUTO, MOST_WORKERS, worker_count
-from ptedge.training.batches.steps import Batch, Share, image_generators
+from ptedge.training.batches.batch import SourceBatch
+from ptedge.training.batches.steps import image_generators
 from ptedge.training.config import OptimConfig
 from ptedge.training.losses.assign import Sampling
 from ptedge.training.losses.equations import Normaliser
 from ptedge.training.losses.source import ImageLabels, sample_source, source_losses
-from ptedge.training.optim import build_optimizer, describe_step, scaled, step_images
-from ptedge.training.update import StepFunction, Updater
+from ptedge.training.optim import build_optimizer
+from ptedge.training.state import state_of
+from ptedge.training.update import Updater
 
 OPTIM = OptimConfig(optimizer="sgd", steps=10, batch=2, lr=0.01, warmup=0, clip=1e9)
+Losses = Callable[..., tuple[dict[str, Tensor], dict[str, Any]]]
 
 
-def make_batch(seed: int = 0) -> Batch:
+class Stub:
+    """As much of a task as an update needs; counts how often parts are prepared."""
+
+    def __init__(self, student: ProbabilisticFasterRCNN, losses: Losses) -> None:
+        self.student, self.losses = student, losses
+        self.others: list[torch.nn.Module] = []
+        self.prepared = 0
+
+    def prepare(self, given: Any) -> Any:
+        self.prepared += 1
+        return given
+
+
+def optim_config(**changes: Any) -> OptimConfig:
+    values: dict[str, Any] = {
+        "optimizer": "sgd",
+        "steps": 101,
+        "batch": 1,
+        "lr": 0.1,
+        "momentum": 0.0,
+        "weight_decay": 0.5,
+        "warmup": 0,
+        "schedule": "constant",
+        "clip": 1e9,
+        "anchor_lr": 0.01,
+    }
+    return OptimConfig(**(values | changes))
+
+
+def update(
+    model: ProbabilisticFasterRCNN, settings: OptimConfig, losses: Callable[[], dict[str, Tensor]], step: int
+) -> dict[str, float]:
+    task = Stub(model, lambda *_: (losses(), {}))
+    return Updater(task, build_optimizer(model, settings), settings)(step, [None])[0]
+
+
+def make_batch(seed: int = 0) -> SourceBatch:
     images = torch.randint(
         0, 256, (2, 3, HEIGHT, WIDTH), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed)
     )
     boxes = torch.tensor([[10.0, 8.0, 40.0, 40.0]])
-    targets = [ImageLabels(boxes + 4 * i, torch.tensor([i]), torch.zeros(0, 4)) for i in range(2)]
-    return Batch(images, targets)
+    return SourceBatch(images, [ImageLabels(boxes + 4 * i, torch.tensor([i]), torch.zeros(0, 4)) for i in range(2)])
 
 
-def supervised(model: ProbabilisticFasterRCNN, seen: list[Tensor] | None = None) -> StepFunction:
-    def losses_of(step: int, batches: list[Batch], normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        images, draws = batches[0].images.float(), image_generators(0, 10, step, batches[0])
-        if seen is not None:
-            rpn = model.rpn(model.features(images))
-            seen.extend([model.features(images), rpn.logits, rpn.deltas, rpn.variances])
-            out = model.roi(model.features(images), model.proposals(rpn, training=True))
-            seen.extend([out.logits, out.deltas, out.variances])
-        outputs, known = model(images), batches[0].targets
-        samples = sample_source(outputs, known, Sampling(), draws)
+def supervised(model: ProbabilisticFasterRCNN, seen: list[Tensor] | None = None) -> Losses:
+    def losses(step: int, part: SourceBatch, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        draws = image_generators(0, 10, step, part)
+        outputs = model(part.images.float())
+        samples = sample_source(outputs, part.labels, Sampling(), draws)
         roi = model.roi(outputs.features, samples.proposals)
-        return source_losses(outputs.rpn, roi, samples, known, True, normalise), {}
+        if seen is not None:
+            rpn = outputs.rpn
+            seen.extend([outputs.features, rpn.logits, rpn.deltas, rpn.variances])
+            seen.extend([roi.logits, roi.deltas, roi.variances])
+        return source_losses(outputs.rpn, roi, samples, part.labels, True, normalise), {}
 
-    return losses_of
+    return losses
+
+
+def overflowing(model: ProbabilisticFasterRCNN) -> Losses:
+    return lambda *_: ({"a": (model.roi_head.logits.bias * 0).sum().sqrt()}, {})
 
 
 def updater(model: ProbabilisticFasterRCNN, precision: str = "fp32", seen: list[Tensor] | None = None) -> Updater:
-    return Updater(supervised(model, seen), model, [], build_optimizer(model, OPTIM), OPTIM, precision)
+    return Updater(Stub(model, supervised(model, seen)), build_optimizer(model, OPTIM), OPTIM, precision)
+
+
+def test_updater__sgd_by_hand(model: ProbabilisticFasterRCNN) -> None:
+    settings = optim_config(warmup=2)  # the first step runs at half the rates
+    bias, anchors = model.roi_head.logits.bias, model.anchors.log_wh
+    with torch.no_grad():
+        bias.fill_(2.0)
+    before = anchors.detach().clone()
+    values = update(model, settings, lambda: {"a": 3 * bias.sum(), "b": 4 * anchors.sum()}, step=0)
+    # 2 - 0.05 (3 + 0.5 * 2) and, without decay, x - 0.005 * 4
+    torch.testing.assert_close(bias.detach(), torch.full((3,), 1.8))
+    torch.testing.assert_close(anchors.detach(), before - 0.02)
+    assert values["a"] == pytest.approx(18.0)
+    assert values["loss"] == pytest.approx(18.0 + 4 * float(before.sum()), rel=1e-5)
+    assert values["grad_norm"] == pytest.approx(math.sqrt(3 * 9 + 6 * 16))
+
+
+def test_updater__adamw_by_hand(model: ProbabilisticFasterRCNN) -> None:
+    settings = optim_config(optimizer="adamw", momentum=0.9)
+    assert isinstance(build_optimizer(model, settings), torch.optim.AdamW)
+    bias, anchors = model.roi_head.logits.bias, model.anchors.log_wh
+    with torch.no_grad():
+        bias.fill_(2.0)
+    before = anchors.detach().clone()
+    update(model, settings, lambda: {"a": 3 * bias.sum(), "b": -4 * anchors.sum()}, step=0)
+    # the first step is the learning rate times the sign; weights also decay by 0.1 * 0.5
+    torch.testing.assert_close(bias.detach(), torch.full((3,), 2.0 * 0.95 - 0.1))
+    torch.testing.assert_close(anchors.detach(), before + 0.01)
+
+
+def test_updater__clips_the_gradient(model: ProbabilisticFasterRCNN) -> None:
+    settings = optim_config(clip=1.0, weight_decay=0.0)
+    bias = model.roi_head.logits.bias
+    values = update(model, settings, lambda: {"a": 10 * bias.sum()}, step=0)
+    assert values["grad_norm"] == pytest.approx(10 * math.sqrt(3))
+    torch.testing.assert_close(bias.detach(), torch.full((3,), -0.1 / math.sqrt(3)), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer_name", ["sgd", "adamw"])
+def test_updater__anchors_do_not_decay(model: ProbabilisticFasterRCNN, optimizer_name: str) -> None:
+    settings = optim_config(optimizer=optimizer_name)
+    before = state_of(model)
+    task = Stub(model, lambda *_: ({"nothing": sum(0.0 * p.sum() for p in model.parameters())}, {}))
+    some = Updater(task, build_optimizer(model, settings), settings)
+    for step in range(3):
+        some(step, [None])
+    after = state_of(model)
+    torch.testing.assert_close(after["anchors.log_wh"], before["anchors.log_wh"], rtol=0, atol=0)
+    shrunk = before["roi_head.fc1.weight"] * 0.95**3  # 1 - 0.1 * 0.5
+    torch.testing.assert_close(after["roi_head.fc1.weight"], shrunk)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_updater__a_loss_that_is_not_finite(model: ProbabilisticFasterRCNN, bad: float) -> None:
+    settings = optim_config()
+    before = state_of(model)
+    losses = {"fine": model.roi_head.logits.bias.sum(), "broken": model.anchors.log_wh.sum() * bad}
+    with pytest.raises(TrainingError, match=r"loss is not finite at step 7.*'broken': (nan|inf)"):
+        update(model, settings, lambda: losses, step=7)
+    for name, tensor in state_of(model).items():
+        torch.testing.assert_close(tensor, before[name], rtol=0, atol=0)
+
+
+def test_updater__a_gradient_that_is_not_finite(model: ProbabilisticFasterRCNN) -> None:
+    settings = optim_config()
+    with torch.no_grad():
+        model.roi_head.logits.bias.zero_()
+    before = state_of(model)
+    root: Tensor = model.roi_head.logits.bias.abs().sqrt().sum()  # 0, with an infinite slope
+    with pytest.raises(TrainingError, match="gradient is not finite at step 2"):
+        update(model, settings, lambda: {"root": root}, step=2)
+    for name, tensor in state_of(model).items():
+        torch.testing.assert_close(tensor, before[name], rtol=0, atol=0)
 
 
 def test_updater__checkpointing_changes_neither_gradient_nor_statistics(model: ProbabilisticFasterRCNN) -> None:
     model.backbone.frozen_statistics = False
     other = copy.deepcopy(model)
     other.backbone.checkpointing = True
-    values = [updater(m.train())(0, [[make_batch()]])[0] for m in (model, other)]
+    values = [updater(m.train())(0, [make_batch()])[0] for m in (model, other)]
     assert values[0] == values[1]
     assert all(int(layer.num_batches_tracked) == 1 for layer in batch_norms(other))  # type: ignore[arg-type]
     for (name, one), two in zip(model.state_dict().items(), other.state_dict().values(), strict=True):
@@ -74,13 +188,13 @@ def test_updater__checkpointing_passes_frozen_stages_over(model: ProbabilisticFa
     model.backbone.body.features[1].requires_grad_(False)  # type: ignore[index, union-attr]
     other = copy.deepcopy(model)
     other.backbone.checkpointing = True
-    assert updater(model)(0, [[make_batch()]])[0] == updater(other)(0, [[make_batch()]])[0]
+    assert updater(model)(0, [make_batch()])[0] == updater(other)(0, [make_batch()])[0]
 
 
 def test_updater__bf16_keeps_boxes_and_losses_in_float32(model: ProbabilisticFasterRCNN) -> None:
-    full = updater(copy.deepcopy(model))(0, [[make_batch()]])[0]
+    full = updater(copy.deepcopy(model))(0, [make_batch()])[0]
     seen: list[Tensor] = []
-    values = updater(model, "bf16", seen)(0, [[make_batch()]])[0]
+    values = updater(model, "bf16", seen)(0, [make_batch()])[0]
     assert seen[0].dtype == torch.bfloat16  # the backbone really works in half precision
     assert all(x.dtype == torch.float32 for x in seen[1:])
     assert all(
@@ -90,9 +204,9 @@ def test_updater__bf16_keeps_boxes_and_losses_in_float32(model: ProbabilisticFas
 
 
 def test_updater__fp16_scales_the_loss_and_remembers_it(model: ProbabilisticFasterRCNN) -> None:
-    full = updater(copy.deepcopy(model))(0, [[make_batch()]])[0]
+    full = updater(copy.deepcopy(model))(0, [make_batch()])[0]
     half = updater(model, "fp16")
-    values = half(0, [[make_batch()]])[0]
+    values = half(0, [make_batch()])[0]
     assert values["loss"] == pytest.approx(full["loss"], rel=0.05)
     assert values["grad_norm"] == pytest.approx(full["grad_norm"], rel=0.1)  # before clipping, unscaled
     state = half.state()
@@ -105,49 +219,31 @@ def test_updater__fp16_scales_the_loss_and_remembers_it(model: ProbabilisticFast
 
 def test_updater__fp16_leaves_a_step_out_when_the_gradient_overflows(model: ProbabilisticFasterRCNN) -> None:
     half = updater(model, "fp16")
-    half.losses_of = half.module.losses_of = _overflowing(model)  # type: ignore[assignment]
+    half.task.losses = overflowing(model)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     scale = half.state()["scale"]
-    values = half(0, [[make_batch()]])[0]
+    values = half(0, [make_batch()])[0]
     assert not math.isfinite(values["grad_norm"])
     assert half.state()["scale"] == scale / 2
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     half.load_state({**half.state(), "scale": 0.5})  # so small a loss overflows for another reason
     with pytest.raises(TrainingError, match="gradient is not finite at step 3"):
-        half(3, [[make_batch()]])
-    half.losses_of = half.module.losses_of = supervised(model)  # type: ignore[assignment]
-    assert math.isfinite(half(4, [[make_batch()]])[0]["grad_norm"])  # a guard may have put good weights back
+        half(3, [make_batch()])
+    half.task.losses = supervised(model)
+    assert math.isfinite(half(4, [make_batch()])[0]["grad_norm"])  # a guard may have put good weights back
 
 
-def _overflowing(model: ProbabilisticFasterRCNN) -> StepFunction:
-    return lambda step, batches, normalise: ({"a": (model.roi_head.logits.bias * 0).sum().sqrt()}, {})
+@pytest.mark.parametrize("parts", [1, 3])
+def test_updater__parts_are_prepared_once_and_counted_first(model: ProbabilisticFasterRCNN, parts: int) -> None:
+    passes: list[bool] = []
 
+    def losses(step: int, part: Any, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        passes.append(torch.is_grad_enabled())
+        return {"a": model.roi_head.logits.bias.sum() / normalise("a", part)}, {"part": part}
 
-def test_scaled__by_hand() -> None:
-    config = OptimConfig(batch=2, accumulate=4, lr=0.016, anchor_lr=0.001, lr_scaling="linear")
-    assert step_images(config, 1) == 8 and step_images(config, 4) == 32
-    assert (scaled(config, 1).lr, scaled(config, 1).anchor_lr) == pytest.approx((0.008, 0.0005))
-    assert scaled(config, 4).lr == pytest.approx(0.032)
-    assert scaled(scaled(config, 4), 4).lr == pytest.approx(0.032)  # once
-    plain = OptimConfig(batch=2, lr=0.016)
-    assert scaled(plain, 4) is plain
-    assert describe_step(config, 2) == (
-        "16 images a step (2 a part, 4 parts, 2 processes), learning rate 0.016 (0.016 for 16 images, scaled linearly)"
-    )
-    assert describe_step(plain, 1) == "2 images a step, learning rate 0.016"
-
-
-def test_share__all_parts_of_a_step_are_there_once() -> None:
-    for step in (0, 3):
-        shares = [Share(accumulate=3, rank=rank, processes=2) for rank in range(2)]
-        found = [share.part(step, number) for share in shares for number in range(3)]
-        assert found == list(range(6 * step, 6 * step + 6))
-
-
-def test_worker_count__shares_out_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(16)), raising=False)
-    assert worker_count(3, 2, 1) == 3 and worker_count(0, 1, 1) == 0
-    assert worker_count(AUTO, 1, 1) == MOST_WORKERS
-    assert worker_count(AUTO, 2, 1) == 7 and worker_count(AUTO, 2, 4) == 1
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0}, raising=False)
-    assert worker_count(AUTO, 1, 1) == 1
+    task = Stub(model, losses)
+    values, numbers = Updater(task, build_optimizer(model, OPTIM), OPTIM)(0, [2 * i + 1 for i in range(parts)])
+    assert task.prepared == parts and numbers == {"part": 2 * parts - 1}
+    assert passes == [True] if parts == 1 else passes == [False] * 3 + [True] * 3
+    # 1 + 3 + 5 in three parts: each is divided by a third of the sum
+    assert values["grad_norm"] == pytest.approx(math.sqrt(3) / (1 if parts == 1 else 3))

@@ -1,7 +1,7 @@
 """What a step sees: images and frames, letterboxed, in weak and strong views, drawn by seed and place.
 
-Training takes batches from ``steps`` made by ``views``; monitors make theirs the same way, and ``loader`` prepares
-them in processes.
+``batch`` says what a step is given. Training takes batches from ``steps`` made by ``views``; monitors make theirs the
+same way, and ``loader`` prepares them in processes.
 """
 
-__all__ = ["augment", "loader", "steps", "views"]
+__all__ = ["augment", "batch", "loader", "steps", "views"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import signal
+from collections.abc import Generator
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 import cv2
 import torch
@@ -15,7 +16,7 @@ from torch.utils.data import Dataset as TorchDataset
 from ptedge.errors import PtedgeError, TrainingError
 from ptedge.machine.cpu import usable_cores
 
-from .steps import Batch, StepBatches, Stream
+from .steps import B, StepBatches
 
 AUTO = -1
 MOST_WORKERS = 8  # a stream; more seldom helps
@@ -35,7 +36,7 @@ def worker_count(workers: int, streams: int, processes: int) -> int:
     return min(MOST_WORKERS, max(1, (usable // processes - 1) // streams))
 
 
-def load(source: StepBatches, workers: int) -> Stream:
+def load(source: StepBatches[B], workers: int) -> Generator[B, None, None]:
     """Batches in order, prepared by worker processes (0: in this process).
 
     The processes start with the first batch and end when the generator is closed.
@@ -43,7 +44,7 @@ def load(source: StepBatches, workers: int) -> Stream:
     Raises:
         TrainingError: no image can be read, or a worker died.
     """
-    loader: DataLoader[Batch | str] = DataLoader(
+    loader: DataLoader[B | str] = DataLoader(
         _Sentences(source),
         batch_size=None,
         shuffle=False,
@@ -80,16 +81,16 @@ def load(source: StepBatches, workers: int) -> Stream:
             end()
 
 
-class _Sentences(TorchDataset["Batch | str"]):
+class _Sentences(TorchDataset["B | str"], Generic[B]):
     """Batches, or the sentence of what went wrong: an exception that leaves a worker drags its traceback along."""
 
-    def __init__(self, batches: StepBatches) -> None:
+    def __init__(self, batches: StepBatches[B]) -> None:
         self.batches = batches
 
     def __len__(self) -> int:
         return len(self.batches)
 
-    def __getitem__(self, item: int) -> Batch | str:
+    def __getitem__(self, item: int) -> B | str:
         try:
             return self.batches[item]
         except PtedgeError as error:

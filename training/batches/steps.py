@@ -7,53 +7,25 @@ which none can be read ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
-from ptedge.detector.roi_heads import RawDetections
 from ptedge.errors import InputError, TrainingError
 
-from ..losses.source import ImageLabels
+from .batch import Batch, SourceBatch, TargetBatch
 
+# numbers of what is drawn from one seed, each independent of the others
+SOURCE_STREAM, TARGET_STREAM, ADABN_STREAM, MONITOR_STREAM = 0, 1, 2, 3  # images and their views
+SOURCE_SAMPLE, TARGET_SAMPLE = 10, 11  # anchors and proposals that learn
 
-@dataclass
-class Batch:
-    """Images of one step, or of one of its parts when gradients are accumulated.
-
-    Attributes:
-        images: [B, 3, H, W] uint8: what the student sees.
-        targets: labels in the pixels of ``images`` (source), empty for target frames.
-        weak: [B, 3, H, W] uint8: what the teacher sees (target), else ``None``.
-        views: [B, 3] (scale, dx, dy) from weak to strong (target), else ``None``.
-        skipped: images that could not be read: (path, reason).
-        positions: the images' places in the endless sequence of the run.
-        detections: what the teacher said of ``weak``, kept for a second pass over the same step.
-    """
-
-    images: Tensor
-    targets: list[ImageLabels] = field(default_factory=list)
-    weak: Tensor | None = None
-    views: Tensor | None = None
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    detections: list[RawDetections] | None = None
-
-    def pin_memory(self) -> Batch:
-        """The same batch in page-locked memory, from which copies to a GPU do not wait (called by the loader)."""
-        self.images = self.images.pin_memory()
-        self.weak = self.weak.pin_memory() if self.weak is not None else None
-        return self
-
-
-Stream = Generator[Batch, None, None]
+B = TypeVar("B", bound=Batch)
 
 
 class Views(Protocol):
@@ -99,9 +71,9 @@ def step_generator(seed: int, stream: int, number: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(state) & 0x7FFF_FFFF_FFFF_FFFF)
 
 
-def image_generators(seed: int, stream: int, step: int, batch: Batch) -> list[torch.Generator]:
+def image_generators(seed: int, stream: int, step: int, batch: SourceBatch | TargetBatch) -> list[torch.Generator]:
     """One generator an image, by its position; for a batch made by hand as if it were the whole step."""
-    size = len(batch.images)
+    size = len(batch)
     positions = batch.positions or range(step * size, (step + 1) * size)
     return [step_generator(seed, stream, position) for position in positions]
 
@@ -117,7 +89,7 @@ def _order(count: int, seed: int, stream: int, epoch: int) -> NDArray[np.int64]:
     return np.random.default_rng(np.random.SeedSequence([seed, stream, epoch, 1])).permutation(count)
 
 
-class StepBatches(TorchDataset[Batch]):
+class StepBatches(TorchDataset[B], Generic[B]):
     """Batches of one stream in order: step by step, and within a step part by part.
 
     Args:
@@ -137,7 +109,7 @@ class StepBatches(TorchDataset[Batch]):
         self,
         count: int,
         make: Views,
-        collate: Callable[[list[Any]], Batch],
+        collate: Callable[[list[Any]], B],
         *,
         batch_size: int,
         steps: int,
@@ -161,7 +133,7 @@ class StepBatches(TorchDataset[Batch]):
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, item: int) -> Batch:
+    def __getitem__(self, item: int) -> B:
         step, number = divmod(item, self.share.accumulate)
         first = self.share.part(self.first_step + step, number) * self.batch_size
         end = first + self.batch_size if self.images is None else min(first + self.batch_size, self.images)
@@ -179,13 +151,4 @@ class StepBatches(TorchDataset[Batch]):
                     skipped.append((self.make.name(index), str(error)))
             else:
                 raise TrainingError(f"no image can be read. First problem: {skipped[0][1]}")
-        batch = self.collate(entries)
-        batch.skipped = skipped
-        batch.positions = list(range(first, end))
-        return batch
-
-    def loader(self, workers: int) -> Stream:
-        """Batches in order; see :func:`~ptedge.training.batches.loader.load`."""
-        from .loader import load
-
-        return load(self, workers)
+        return replace(self.collate(entries), positions=list(range(first, end)), skipped=skipped)

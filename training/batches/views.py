@@ -15,22 +15,10 @@ from ptedge.preprocess import PIXEL_MEAN, Letterbox
 
 from ..losses.source import ImageLabels
 from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, strong_colour
-from .steps import Batch, StepBatches, Stream, draw_index, step_generator
+from .batch import SourceBatch, TargetBatch
 
 SMALLEST_BOX = 1.0  # input pixels; a labelled box thinner than this after scaling is an ignore region,
 SMALLEST_SHARE = 0.3  # and so is one of which less than this share is left in the picture
-
-__all__ = [
-    "Batch",
-    "SourceViews",
-    "StepBatches",
-    "Stream",
-    "TargetViews",
-    "collate_source",
-    "collate_target",
-    "draw_index",
-    "step_generator",
-]
 
 
 class SourceViews:
@@ -62,12 +50,12 @@ class SourceViews:
         small = (boxes[:, 2:] - boxes[:, :2] < SMALLEST_BOX).any(axis=1)
         cut = box_area(boxes) < SMALLEST_SHARE * box_area(full)
         ignore = sample.ignore | small | cut
-        targets = ImageLabels(
+        labels = ImageLabels(
             torch.from_numpy(boxes[~ignore]).reshape(-1, 4),
             torch.from_numpy(sample.labels[~ignore]),
             torch.from_numpy(boxes[ignore]).reshape(-1, 4),
         )
-        return _pad(content, self.input_size), targets
+        return _pad(content, self.input_size), labels
 
     def name(self, index: int) -> str:
         """Path of the image."""
@@ -107,16 +95,18 @@ class TargetViews:
         return self.frames.name(index)
 
 
-def collate_source(entries: list[tuple[NDArray[np.uint8], ImageLabels]]) -> Batch:
+def collate_source(entries: list[tuple[NDArray[np.uint8], ImageLabels]]) -> SourceBatch:
     """Entries of :class:`SourceViews` as a batch."""
-    return Batch(_stack([image for image, _ in entries]), [targets for _, targets in entries])
+    return SourceBatch(_stack([image for image, _ in entries]), [labels for _, labels in entries])
 
 
-def collate_target(entries: list[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]]) -> Batch:
+def collate_target(
+    entries: list[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]],
+) -> TargetBatch:
     """Entries of :class:`TargetViews` as a batch."""
-    return Batch(
-        _stack([strong for _, strong, _ in entries]),
+    return TargetBatch(
         weak=_stack([weak for weak, _, _ in entries]),
+        strong=_stack([strong for _, strong, _ in entries]),
         views=torch.from_numpy(np.stack([view for _, _, view in entries])),
     )
 

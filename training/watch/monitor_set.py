@@ -17,11 +17,10 @@ from ptedge.detector.roi_heads import RawDetections
 from ptedge.frames.source import FrameIndex
 
 from ..batches.augment import AugmentConfig
-from ..batches.steps import StepBatches
+from ..batches.steps import MONITOR_STREAM, StepBatches
 from ..batches.views import TargetViews, collate_target
 from .monitor import agreement, detection_signals, refound_share, side_ratios, total_variation
 
-MONITOR_STREAM = 3
 CHUNK = 8  # images a forward pass
 
 
@@ -79,9 +78,8 @@ class MonitorSet:
             stream=MONITOR_STREAM,
         )
         batch = batches[0]
-        assert batch.weak is not None and batch.views is not None
         self.input_size = input_size
-        self.weak, self.strong = batch.weak.to(device), batch.images.to(device)
+        self.weak, self.strong = batch.weak.to(device), batch.strong.to(device)
         self.views = batch.views.to(device)
         self.start: list[RawDetections] = []
 

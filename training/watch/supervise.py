@@ -16,7 +16,8 @@ from ptedge.artifacts.checkpoint import Checkpoint
 from .. import distributed
 from ..config import OptimConfig
 from ..optim import restore_optimizer
-from ..run_folder import RunFolder, state_of
+from ..run_folder import RunFolder
+from ..state import state_of
 from .choose import ChoiceConfig, TeacherCandidate, choose, make_candidate, thin
 from .guard import Guard, Trip
 from .limits import GuardConfig, measures_of

@@ -13,7 +13,7 @@ from torch import Tensor
 from training_shell import Shell, comparable, lines, summary
 
 from ptedge.artifacts.checkpoint import load_checkpoint
-from ptedge.training import adapt as adapt_module
+from ptedge.training import mutual as mutual_module
 
 ABSURD = ("optim.lr=50.0", "optim.clip=1000.0", "teacher.ema=0.5", "guard.max_rollbacks=2")
 
@@ -106,7 +106,7 @@ def test_adapt__without_guards_the_same_run_ends_in_an_error_or_a_wreck(
 
 def _explode_at(monkeypatch: pytest.MonkeyPatch, bad_step: int) -> None:
     """Make the loss of one step not finite."""
-    losses = adapt_module.MutualLearning.losses
+    losses = mutual_module.MutualLearning.losses
 
     def exploding(self: Any, step: int, *arguments: Any) -> Any:
         terms, numbers = losses(self, step, *arguments)
@@ -114,7 +114,7 @@ def _explode_at(monkeypatch: pytest.MonkeyPatch, bad_step: int) -> None:
             terms = {name: term * float("nan") for name, term in terms.items()}
         return terms, numbers
 
-    monkeypatch.setattr(adapt_module.MutualLearning, "losses", exploding)
+    monkeypatch.setattr(mutual_module.MutualLearning, "losses", exploding)
 
 
 def test_adapt__a_loss_that_is_not_finite_rolls_back(

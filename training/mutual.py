@@ -1,0 +1,150 @@
+"""Mutual learning: the teacher labels target frames with uncertainty, the student learns from that."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ptedge.detector.backbone import untracked_statistics
+from ptedge.detector.model import ProbabilisticFasterRCNN
+
+from .batches.batch import AdaptBatch, SourceBatch, TargetBatch
+from .batches.steps import SOURCE_SAMPLE, TARGET_SAMPLE, image_generators
+from .config import AdaptConfig
+from .device import image_tensor, to_device
+from .losses.align import DomainClassifiers
+from .losses.equations import Normaliser, own_count
+from .losses.pseudo import PseudoBoxes, make_pseudo_boxes
+from .losses.source import sample_source, source_losses
+from .losses.target import sample_target, target_losses
+from .teacher import make_teacher, update_teacher
+from .watch.monitor import pseudo_numbers
+
+
+@dataclass(frozen=True)
+class PseudoLabelled:
+    """A part of a step with what the teacher says of it.
+
+    Attributes:
+        batch: as given.
+        pseudo: in the pixels of the strong views, one entry an image; none at all when they do not count.
+        numbers: about them, for the log.
+    """
+
+    batch: AdaptBatch
+    pseudo: list[PseudoBoxes] = field(default_factory=list)
+    numbers: dict[str, float | Tensor] = field(default_factory=dict)
+
+
+class MutualLearning:
+    """Teacher, student and frozen source snapshot, and what one step does with them.
+
+    Args:
+        model: the model to adapt; becomes the student.
+        config: settings.
+        device: where the models are.
+    """
+
+    def __init__(self, model: ProbabilisticFasterRCNN, config: AdaptConfig, device: torch.device) -> None:
+        self.config = config
+        self.device = device
+        # the source model as it enters the adaptation, AdaBN included: to compare with and to fall back on
+        self.snapshot = copy.deepcopy(model).eval().requires_grad_(False)
+        self.teacher = make_teacher(model)
+        # whose pseudo boxes count; a copy that stays as it is makes fixed pseudo labels
+        self.labeller = self.teacher if config.teacher.labels == "teacher" else make_teacher(model)
+        aligned = config.align.method != "none"
+        self.domains = DomainClassifiers(model, config.align).to(device) if aligned else None
+        self.early_stage = config.align.local_stage if aligned else None
+        model.backbone.frozen_statistics = config.batch_norm == "frozen"
+        model.backbone.checkpointing = config.checkpointing
+        self.student = model.train()
+        self.others: list[nn.Module] = [self.domains] if self.domains is not None else []
+
+    @property
+    def parts(self) -> dict[str, nn.Module]:
+        """All that changes or cannot be had again from the start checkpoint, by its name in last.pt."""
+        parts: dict[str, nn.Module] = {"student": self.student, "teacher": self.teacher}
+        if self.labeller is not self.teacher:
+            parts["labeller"] = self.labeller
+        if self.domains is not None:
+            parts["domains"] = self.domains
+        return parts
+
+    def prepare(self, given: AdaptBatch) -> PseudoLabelled:
+        """Ask the teacher. With ``lambda_target`` 0 nobody would learn from its answer, and it is not asked."""
+        if self.config.lambda_target == 0:
+            return PseudoLabelled(given)
+        detections = self.labeller.detect(image_tensor(given.target.weak, self.device))
+        probabilistic, size = self.student.config.probabilistic, self.student.config.input_size
+        pseudo = [make_pseudo_boxes(one, self.config.pseudo, probabilistic) for one in detections]
+        views = given.target.views.to(self.device)
+        moved = [boxes.moved(view).clipped(size) for boxes, view in zip(pseudo, views, strict=True)]
+        return PseudoLabelled(given, moved, pseudo_numbers(detections, pseudo))
+
+    def losses(
+        self, step: int, part: PseudoLabelled, normalise: Normaliser = own_count
+    ) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Weighted losses of a part of a step, and numbers for the log.
+
+        Args:
+            step: counted from 0.
+            part: of :meth:`prepare`.
+            normalise: counts to what sums are divided by.
+
+        Reference:
+            Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T. Domain alignment adds its terms
+            (:mod:`~ptedge.training.losses.align`) and usually has lambda_T = 0, which leaves pseudo boxes out.
+        """
+        losses: dict[str, Tensor] = {}
+        if part.batch.source is not None:
+            losses.update(self._source_losses(step, part.batch.source, normalise))
+            if self.domains is not None:
+                losses.update(self._align_target(self.domains, part.batch.target, normalise))
+        if self.config.lambda_target != 0:
+            terms = self._target_losses(step, part.batch.target, part.pseudo, normalise)
+            losses.update({name: self.config.lambda_target * term for name, term in terms.items()})
+        return losses, part.numbers
+
+    def _source_losses(self, step: int, batch: SourceBatch, normalise: Normaliser) -> dict[str, Tensor]:
+        images, labels = to_device(batch, self.device)
+        draws = image_generators(self.config.seed, SOURCE_SAMPLE, step, batch)
+        # statistics stay: the teacher, who follows, works on target frames only
+        with untracked_statistics(self.student.backbone, count_batches=True):
+            outputs = self.student(images, self.early_stage)
+        samples = sample_source(outputs, labels, self.config.sampling, draws)
+        roi = self.student.roi(outputs.features, samples.proposals)
+        losses = source_losses(outputs.rpn, roi, samples, labels, self.student.config.probabilistic, normalise)
+        if self.domains is not None:
+            losses.update(self.domains.source_losses(outputs, roi, labels, normalise))
+        return losses
+
+    def _target_losses(
+        self, step: int, batch: TargetBatch, pseudo: list[PseudoBoxes], normalise: Normaliser
+    ) -> dict[str, Tensor]:
+        config = self.config
+        draws = image_generators(config.seed, TARGET_SAMPLE, step, batch)
+        outputs = self.student(image_tensor(batch.strong, self.device))
+        samples = sample_target(outputs, pseudo, config.target, config.sampling, draws)
+        roi = self.student.roi(outputs.features, samples.proposals)
+        probabilistic = self.student.config.probabilistic
+        return target_losses(outputs.rpn, roi, samples, pseudo, config.target, probabilistic, normalise)
+
+    def _align_target(self, domains: DomainClassifiers, batch: TargetBatch, normalise: Normaliser) -> dict[str, Tensor]:
+        images = image_tensor(batch.strong, self.device)
+        if not domains.sees_instances:  # no need of a first stage
+            return domains.target_losses(*self.student.feature_maps(images, self.early_stage))
+        outputs = self.student(images, self.early_stage)
+        found = [boxes[: self.config.sampling.roi_count] for boxes in outputs.proposals]
+        roi = self.student.roi(outputs.features, found)
+        losses = domains.target_losses(outputs.early, outputs.features)
+        counts = [len(boxes) for boxes in found]
+        return losses | domains.target_instance_losses(outputs.features, roi, counts, normalise)
+
+    def after_step(self) -> None:
+        """The teacher follows."""
+        update_teacher(self.teacher, self.student, self.config.teacher.ema)
