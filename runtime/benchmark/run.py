@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +13,10 @@ from ptedge.frames.source import open_frames
 
 from .machine import environment, reading
 from .measure import MEASURED, Subject, measure, noise, subject_names
+from .options import EVERY, BenchOptions
 from .report import benchmark_report
 
 MOST_FRAMES = 32
-
-
-@dataclass(frozen=True)
-class BenchOptions:
-    """What the user chose.
-
-    Attributes:
-        backends: ``auto``, ``all`` or names of backends; each bundle is measured on each.
-        seconds: to measure for, each bundle on each backend.
-        warm_up: seconds before, each, that are not counted.
-        rounds: turns of each.
-        frames: image, folder or video; ``None`` takes a frame of noise.
-        threads: CPU threads of the model.
-        slots: calls under way at once.
-    """
-
-    backends: tuple[str, ...] = ("auto",)
-    seconds: float = 10.0
-    warm_up: float = 2.0
-    rounds: int = 10
-    frames: str | None = None
-    threads: int | None = None
-    slots: int = 1
 
 
 def run_benchmark(bundles: Sequence[Path], options: BenchOptions, log: Callable[[str], None]) -> dict[str, Any]:
@@ -72,22 +49,16 @@ def run_benchmark(bundles: Sequence[Path], options: BenchOptions, log: Callable[
         ]
         total = len(subjects) * (options.seconds + options.warm_up)
         log(f"measuring {', '.join(names)}: about {total:.0f} s")
-        around = environment(options.threads)
-        began, readings = time.monotonic(), list[dict[str, Any]]()
-        for _ in measure(
-            subjects,
-            options.seconds,
-            options.warm_up,
-            options.rounds,
-            read=lambda: readings.append({"at": round(time.monotonic() - began, 2)} | reading()),
-        ):
-            pass
-        size = list(images[0].shape[:2])
         settings = {
             "seconds": options.seconds,
             "warm_up": options.warm_up,
-            "frames": {"source": options.frames or "noise", "count": len(images), "size": size},
+            "frames": {
+                "source": options.frames or "noise",
+                "count": len(images),
+                "size": list(images[0].shape[:2]),
+            },
         }
+        around, readings = environment(options.threads), _measure(subjects, options)
         return benchmark_report(subjects, settings, around, readings, skipped)
     finally:
         for _, predictor, _ in opened:
@@ -98,7 +69,7 @@ def _open(
     bundle: Path, options: BenchOptions, skipped: list[dict[str, str]], log: Callable[[str], None]
 ) -> list[tuple[str, BundlePredictor, float]]:
     """(path, predictor, seconds it took to load) of a bundle on each backend; with ``all``, on those that work."""
-    every = "all" in options.backends
+    every = EVERY in options.backends
     found: list[tuple[str, BundlePredictor, float]] = []
     problem: PtedgeError | None = None
     for backend in MEASURED if every else options.backends:
@@ -117,6 +88,20 @@ def _open(
     if not found and problem is not None:
         raise problem
     return found
+
+
+def _measure(subjects: Sequence[Subject], options: BenchOptions) -> list[dict[str, Any]]:
+    """Measure; what the machine told before the first round and after each."""
+    began, readings = time.monotonic(), list[dict[str, Any]]()
+    for _ in measure(
+        subjects,
+        options.seconds,
+        options.warm_up,
+        options.rounds,
+        read=lambda: readings.append({"at": round(time.monotonic() - began, 2)} | reading()),
+    ):
+        pass
+    return readings
 
 
 def _close(opened: Sequence[tuple[str, BundlePredictor, float]]) -> None:

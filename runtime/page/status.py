@@ -10,7 +10,7 @@ from typing import Any
 from ptedge import __version__
 from ptedge.machine.memory import resident_memory
 
-from ..counters import BOUNDS, RunCounters, Times
+from ..counters import BOUNDS, RunCounters, RunSource, Times
 from ..sinks.collect import FieldSink
 from ..sinks.push import PushSink
 
@@ -73,35 +73,16 @@ class RunStatus:
         yield _family("build_info", "gauge", "The model that runs.", [({"version": __version__, **about}, 1)])
         yield _family("start_time_seconds", "gauge", "When the run began, Unix time.", [({}, self.began)])
         yield _family("memory_resident_bytes", "gauge", "Resident memory of the process.", [({}, resident_memory())])
-        for name, help_text, attribute in (
-            ("frames_read_total", "Frames that arrived from the source.", "read"),
-            ("frames_total", "Frames detected and written.", "frames"),
-            ("frames_dropped_total", "Frames passed over to keep up.", "dropped"),
-        ):
-            samples = [({"source": s.name}, float(getattr(s, attribute))) for s in counters.sources]
-            yield _family(name, "counter", help_text, samples)
-        skipped = [({"source": s.name}, len(s.skipped)) for s in counters.sources]
-        yield _family("frames_skipped_total", "counter", "Frames that could not be read.", skipped)
-        up = [
-            ({"source": s.name}, int(not s.ended and s.live.get("state", "running") == "running"))
-            for s in counters.sources
-        ]
-        yield _family("source_up", "gauge", "1 while the source gives frames.", up)
-        live = [(s.name, s.live) for s in counters.sources if s.live]
-        for key in ("reconnects", "stalls", "corrupt", "failures"):
-            if live:
-                samples = [({"source": name}, float(told[key])) for name, told in live]
-                yield _family(f"source_{key}_total", "counter", f"{key.capitalize()} of a live source.", samples)
+        yield from _source_families(counters.sources)
         classes = [({"class": name}, count) for name, count in sorted(dict(counters.classes).items())]
         yield _family("detections_total", "counter", "Detections by class.", classes)
         yield _histogram("result_age_seconds", "From a frame's arrival to its detections.", counters.ages)
         yield _histogram("inference_seconds", "The model alone, one call.", counters.infer)
         waiting = [({"stage": name}, count) for name, count in self.waiting().items()]
         yield _family("waiting", "gauge", "Items that wait between two stages.", waiting)
-        drift = counters.drift.to_json()
         changes = [
             ({"measure": name}, value["change"])
-            for name, value in drift.items()
+            for name, value in counters.drift.to_json().items()
             if isinstance(value, dict) and value["change"] is not None
         ]
         text = "Relative change of a running mean against the first minutes of the run; see docs/runtime.md."
@@ -112,6 +93,26 @@ class RunStatus:
         if self.push is not None:
             for key in ("sent", "dropped", "refused", "retries"):
                 yield _family(f"push_{key}_total", "counter", f"Push: {key}.", [({}, getattr(self.push, key))])
+
+
+def _source_families(sources: Sequence[RunSource]) -> Iterator[str]:
+    """What is counted of each source."""
+    for name, help_text, attribute in (
+        ("frames_read_total", "Frames that arrived from the source.", "read"),
+        ("frames_total", "Frames detected and written.", "frames"),
+        ("frames_dropped_total", "Frames passed over to keep up.", "dropped"),
+    ):
+        samples = [({"source": s.name}, float(getattr(s, attribute))) for s in sources]
+        yield _family(name, "counter", help_text, samples)
+    skipped = [({"source": s.name}, len(s.skipped)) for s in sources]
+    yield _family("frames_skipped_total", "counter", "Frames that could not be read.", skipped)
+    up = [({"source": s.name}, int(not s.ended and s.live.get("state", "running") == "running")) for s in sources]
+    yield _family("source_up", "gauge", "1 while the source gives frames.", up)
+    live = [(s.name, s.live) for s in sources if s.live]
+    for key in ("reconnects", "stalls", "corrupt", "failures"):
+        if live:
+            samples = [({"source": name}, float(told[key])) for name, told in live]
+            yield _family(f"source_{key}_total", "counter", f"{key.capitalize()} of a live source.", samples)
 
 
 def _collected(collector: FieldSink | None) -> dict[str, Any] | None:

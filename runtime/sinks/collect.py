@@ -88,17 +88,30 @@ class FieldSink:
         why, measures = self._chooser.reasons(found)
         if not why:
             return
-        refusal = self._full() or self._chooser.too_close(frame.source, frame.index, frame.time)
         code = dhash(frame.image)
+        refusal = self._full() or self._chooser.too_close(frame.source, frame.index, frame.time)
         if refusal is None and self._chooser.is_duplicate(code):
             refusal = "duplicate"
         if refusal is not None:
             self.counters[refusal] += 1
             return
+        self._add(result, why, measures, code)
+        self._chooser.keep(frame.source, frame.index, frame.time, code)
+        self.kept += 1
+        self.counters["kept"] += 1
+        self.counters.update(why)
+        if self.kept % SAVE_EVERY == 0:
+            self._save()
+
+    def close(self) -> None:
+        """Write the counters."""
+        self._save()
+
+    def _add(self, result: Result, why: list[str], measures: dict[str, float], code: int) -> None:
+        """Write the image and its line."""
+        frame, line = result.frame, result.line()
         jpeg = encode_jpeg(frame.image, JPEG_QUALITY)
         number = self._folder.last_id + 1
-        name = f"{number:08d}_{hashlib.sha256(jpeg).hexdigest()[:12]}.jpg"
-        line = result.line()
         record = {
             "time": frame.time,
             "camera": mask_credentials(frame.source),
@@ -113,18 +126,8 @@ class FieldSink:
             "dhash": f"{code:016x}",
             "detections": line["detections"],
         }
-        self._folder.add(name, jpeg, record)
+        self._folder.add(f"{number:08d}_{hashlib.sha256(jpeg).hexdigest()[:12]}.jpg", jpeg, record)
         self._folder.last_id = number
-        self._chooser.keep(frame.source, frame.index, frame.time, code)
-        self.kept += 1
-        self.counters["kept"] += 1
-        self.counters.update(why)
-        if self.kept % SAVE_EVERY == 0:
-            self._save()
-
-    def close(self) -> None:
-        """Write the counters."""
-        self._save()
 
     def _save(self) -> None:
         self._folder.about["counters"] = dict(self.counters)

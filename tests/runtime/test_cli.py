@@ -149,7 +149,8 @@ def test_run__nothing_readable(bundle: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [("--save", "jsonl,gif"), ("--save", ","), ("--collect-bytes", "much"), ("--limit", "0")]
+    "wrong",
+    [("--save", "jsonl,gif"), ("--save", ","), ("--collect-bytes", "much"), ("--limit", "0"), ("--min-score", "nan")],
 )
 def test_run__wrong_usage(bundle: Path, folder: Path, wrong: tuple[str, str]) -> None:
     assert ptedge("run", bundle, folder, *wrong, check=False).exit_code == 2
@@ -200,13 +201,3 @@ def test_run__kill_leaves_whole_lines(bundle: Path, folder: Path, tmp_path: Path
         process.kill()
     *whole, _ = jsonl.read_text("utf-8").split("\n")
     assert [json.loads(line)["frame"] for line in whole] == list(range(len(whole)))
-
-
-def test_field__export_and_prune(bundle: Path, folder: Path, tmp_path: Path) -> None:
-    field = tmp_path / "field"
-    ptedge("run", bundle, folder, "--collect", field, "--collect-random", 1, "--collect-interval", 0)
-    ptedge("field", "export", field, "--out", tmp_path / "labels.json", "--min-score", 0)
-    assert len(json.loads((tmp_path / "labels.json").read_text())["annotations"]) == 6
-    assert "removed 1 images; 2 stay" in ptedge("field", "prune", field, "--max-images", 2).stderr
-    assert ptedge("field", "prune", field, check=False).exit_code == 2
-    assert "2 images" in ptedge("field", "summary", field).stdout

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from tiny_model import tiny_bundle
+
+from ptedge.cli import cli
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return tiny_bundle(tmp_path / "car.bundle").path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three images and a corrupt one between them."""
+    path = tmp_path / "frames"
+    path.mkdir()
+    for i in range(3):
+        image = np.random.default_rng(i).integers(0, 256, (60, 90, 3), np.uint8)
+        cv2.imwrite(str(path / f"{i}.png"), image)
+    (path / "1b.png").write_bytes(b"not an image")
+    return path
+
+
+def ptedge(*arguments: object, check: bool = True) -> Result:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments])
+    if check and result.exit_code:
+        raise result.exception or AssertionError(result.output)
+    return result
+
+
+def ptedge_json(*arguments: object) -> Any:
+    return json.loads(ptedge(*arguments, "--json").stdout)
+
+
+def test_field__export_and_prune(bundle: Path, folder: Path, tmp_path: Path) -> None:
+    field = tmp_path / "field"
+    ptedge("run", bundle, folder, "--collect", field, "--collect-random", 1, "--collect-interval", 0)
+    ptedge("field", "export", field, "--out", tmp_path / "labels.json", "--min-score", 0)
+    assert len(json.loads((tmp_path / "labels.json").read_text())["annotations"]) == 6
+    assert "removed 1 images; 2 stay" in ptedge("field", "prune", field, "--max-images", 2).stderr
+    assert ptedge("field", "prune", field, check=False).exit_code == 2
+    assert "2 images" in ptedge("field", "summary", field).stdout
