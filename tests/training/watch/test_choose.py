@@ -94,6 +94,32 @@ def test_choice_config__a_tenth_of_the_run_on_readings() -> None:
     assert ChoiceConfig().steps(20, 0) == 20
 
 
+def test_choose__a_lead_as_large_as_the_tolerance_does_not_count() -> None:
+    found = [candidate(0, 0.25), candidate(20, 0.75), candidate(40, 0.5)]
+    assert choose(found, 0.25).step == 40
+    assert choose([*found[:2], candidate(40, 0.499)], 0.25).step == 20
+
+
+def test_choose__the_best_that_is_not_sound_sets_no_mark() -> None:
+    found = [candidate(0, 0.2), candidate(20, 0.9, sound=False), candidate(40, 0.5), candidate(60, 0.45)]
+    assert choose(found, 0.1).step == 60
+
+
+def test_make_candidate__the_limit_itself_is_sound() -> None:
+    made = make_candidate(40, {**START, "student_agreement": 0.1, "consistency": 0.4}, START, LIMITS)
+    assert made.sound and made.step == 40 and made.score == 0.4
+    assert not make_candidate(40, {**START, "student_agreement": 0.099}, START, LIMITS).sound
+    assert make_candidate(0, {**START, "student_agreement": 0.0}, START, LIMITS).sound  # the start always is
+
+
+def test_make_candidate__signals_are_its_own() -> None:
+    signals = {**START, "consistency": 1 / 3}
+    made = make_candidate(20, signals, START, LIMITS)
+    signals["boxes"] = 0.0
+    assert made.signals["boxes"] == 5.0 and made.score == 0.333333
+    assert made.to_json() == {"step": 20, "score": 0.333333, "sound": True, "signals": made.signals}
+
+
 scores = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=12)
 
 

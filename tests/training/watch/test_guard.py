@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptedge.training.watch.guard import ENOUGH, Guard, Trip
+from ptedge.training.watch.guard import ENOUGH, GOOD, HISTORY, Guard, Trip
 from ptedge.training.watch.limits import GuardConfig, Measure
 
 FINE, BAD = Measure("min_source_coverage", 0.9, 0.2), Measure("min_source_coverage", 0.1, 0.2)
@@ -81,6 +81,81 @@ def test_gradient__against_the_median_of_the_steps_before() -> None:
     assert trip is not None and (trip.name, trip.value, trip.limit) == ("max_gradient_ratio", 125.0, 100.0)
     assert guard.norms == []  # at another learning rate norms may be others
     assert guard.gradient(32, float("inf")) is None
+
+
+def norms_of(guard: Guard, *norms: float) -> list[Trip | None]:
+    return [guard.gradient(step, norm) for step, norm in enumerate(norms, 1)]
+
+
+def test_gradient__the_median_not_the_mean_of_enough_steps() -> None:
+    guard = Guard(config())
+    assert norms_of(guard, *[1.0] * 9, *[50.0] * 6) == [None] * (ENOUGH - 1)
+    assert guard.gradient(16, 1e9) is None and guard.norms[-1] == 1e9  # one step too early to know what is usual
+    assert guard.gradient(17, 100.0) is None  # the limit itself is kept
+    trip = guard.gradient(18, 100.5)
+    assert trip is not None and trip.value == pytest.approx(100.5)
+
+
+def test_gradient__the_last_64_steps_are_compared_with() -> None:
+    guard = Guard(config())
+    # the model settles at norms ten times those it began with
+    assert norms_of(guard, *[1.0] * 200, *[10.0] * HISTORY) == [None] * (200 + HISTORY)
+    assert guard.norms == [10.0] * HISTORY
+    assert guard.gradient(300, 900.0) is None  # 900 times the first ones, 90 times the present ones
+    trip = guard.gradient(301, 1100.0)
+    assert trip is not None and trip.value == pytest.approx(110.0)
+
+
+def test_gradient__steps_that_explode_are_no_part_of_what_is_usual() -> None:
+    guard = Guard(config(patience=3))
+    norms_of(guard, *[1.0] * 9, *[2.0] * 9)
+    before = list(guard.norms)
+    assert norms_of(guard, 400.0, 500.0) == [None, None] and guard.norms == before and guard.jolts == 2
+    assert guard.gradient(30, 2.0) is None and guard.jolts == 0  # a calm step between: counted anew
+    assert norms_of(guard, 400.0, 500.0) == [None, None]
+    trip = guard.gradient(40, 600.0)
+    assert trip is not None and trip.value == pytest.approx(600.0 / 2.0)
+
+
+def test_judge__the_limit_itself_is_kept() -> None:
+    guard = Guard(config())
+    assert guard.judge(1, [Measure("min_source_coverage", 0.5, 0.5)]) == (None, False)  # used up, not crossed
+    assert guard.judge(2, [Measure("max_boxes_ratio", 2.75, 1.0 + 1.75 / GOOD)]) == (None, True)
+    assert guard.judge(3, [Measure("max_boxes_ratio", 2.76, 1.0 + 1.75 / GOOD)]) == (None, False)
+    assert guard.judge(4, [Measure("min_source_coverage", 0.4999, 0.5)])[0] is not None
+
+
+def test_judge__a_trip_counts_anew_and_forgets_norms() -> None:
+    guard = Guard(config(patience=2), good_step=4)
+    norms_of(guard, *[1.0] * ENOUGH)
+    assert guard.judge(5, [BAD]) == (None, False)
+    guard.not_finite(6, "x")
+    assert (guard.strikes, guard.jolts, guard.norms) == (0, 0, [])
+    assert guard.judge(7, [BAD])[0] is None and guard.judge(8, [BAD])[0] is not None
+
+
+def test_judge__nothing_to_judge_is_a_good_state() -> None:
+    assert Guard(config()).judge(1, []) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        (Measure("min_side_ratio", 0.5, 0.9), "min_side_ratio is 0.5, below its limit 0.9"),
+        (Measure("max_side_ratio", 2.0, 1.5), "max_side_ratio is 2, above its limit 1.5"),
+        (Measure("max_histogram_distance", 0.75, 0.5), "max_histogram_distance is 0.75, above its limit 0.5"),
+    ],
+)
+def test_trip__says_on_which_side(measure: Measure, said: str) -> None:
+    trip, _ = Guard(config()).judge(3, [FINE, measure, USED_UP])
+    assert trip is not None and f"step 3: {said};" in trip.sentence
+
+
+def test_restore__a_trip_of_an_earlier_run() -> None:
+    trip = {"step": 9, "name": "min_side_ratio", "value": 0.5, "limit": 0.9, "action": "stop", "back_to": 4}
+    guard = Guard(config())
+    guard.restore({"good_step": 4, "trips": [{**trip, "lr_factor": 0.2, "note": ""}]})
+    assert guard.stopped and "below its limit" in guard.trips[0].sentence
 
 
 def test_not_finite__is_a_trip_without_numbers() -> None:

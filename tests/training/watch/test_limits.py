@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
-from ptedge.training.watch.limits import GuardConfig, Measure, measures_of, worst
+from ptedge.training.watch.limits import LIMITS, GuardConfig, Measure, measures_of, worst
 
 HEALTHY: dict[str, Any] = {
     "boxes": 5.0,
@@ -100,3 +101,73 @@ def test_measures_of__what_the_start_does_not_have_is_not_judged() -> None:
 def test_guard_config__refuses(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(changes))):
         GuardConfig(**changes)
+
+
+def test_limits__every_setting_that_is_one_has_a_side() -> None:
+    others = {"enabled", "action", "patience", "max_rollbacks", "lr_factor"}
+    assert LIMITS.keys() == {field.name for field in dataclasses.fields(GuardConfig)} - others
+    for name, limit in LIMITS.items():
+        assert limit.name == name
+        assert (limit.side == "lower") == (getattr(GuardConfig(), name) < limit.unchanged)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "refused"),
+    [
+        ("max_boxes_ratio", 1.001, 1.0),
+        ("max_side_ratio", 1e6, 0.9),
+        ("min_side_ratio", 0.99, 0.991),
+        ("min_sigma_ratio", 0.0, -0.001),
+        ("max_histogram_distance", 1.0, 1.001),
+        ("max_histogram_distance", 0.001, 0.0),
+        ("lr_factor", 1.0, 1.001),
+        ("patience", 1, 0),
+        ("max_rollbacks", 0, -1),
+    ],
+)
+def test_guard_config__ranges(name: str, kept: float, refused: float) -> None:
+    assert getattr(GuardConfig(**{name: kept}), name) == kept  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"guard.{name} is {refused}"):
+        GuardConfig(**{name: refused})  # type: ignore[arg-type]
+
+
+def test_measures_of__each_by_hand() -> None:
+    signals = {
+        "boxes": 9.0,
+        "objects": 3.0,
+        "entropy": 0.2,
+        "sigma": 0.3,
+        "histogram_distance": 0.35,
+        "source_coverage": 0.6,
+        "width_ratio": 1.2,
+        "height_ratio": 0.8,
+        "student_agreement": 0.7,
+        "consistency": 0.5,
+    }
+    start = {"boxes": 4.0, "objects": 1.0, "entropy": 0.8, "sigma": 0.1, "consistency": 0.25}
+    measures = measures_of(signals, start, GuardConfig())
+    assert {m.name: m.value for m in measures} == pytest.approx(
+        {
+            "max_boxes_ratio": 10 / 5,
+            "min_objects_ratio": 3.0,
+            "max_objects_ratio": 4 / 2,
+            "min_source_coverage": 0.6,
+            "min_side_ratio": 0.8,
+            "max_side_ratio": 1.2,
+            "min_student_agreement": 0.7,
+            "min_consistency_ratio": 2.0,
+            "min_entropy_ratio": 0.25,
+            "min_sigma_ratio": 3.0,
+            "max_histogram_distance": 0.35,
+        }
+    )
+    assert all(m.limit == getattr(GuardConfig(), m.name) for m in measures)
+
+
+def test_worst__by_strain_not_by_value_or_place() -> None:
+    first, most, last = (
+        Measure("max_boxes_ratio", 3.0, 9.0),  # a quarter used up
+        Measure("min_side_ratio", 0.95, 0.9),  # half
+        Measure("max_histogram_distance", 0.1, 0.5),  # a fifth
+    )
+    assert worst([first, most, last]) == most

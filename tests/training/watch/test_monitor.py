@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from made_detections import nothing, raw, scored
 
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
-from ptedge.frames.source import index_frames
-from ptedge.training.batches.augment import AugmentConfig
 from ptedge.training.losses.pseudo import PseudoRule, make_pseudo_boxes
-from ptedge.training.teacher import make_teacher
 from ptedge.training.watch.monitor import (
     agreement,
     anchor_numbers,
@@ -26,37 +22,9 @@ from ptedge.training.watch.monitor import (
     side_ratios,
     total_variation,
 )
-from ptedge.training.watch.monitor_set import MonitorConfig, MonitorSet, moved_detections
 
 P = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])  # background last: an object, and one that is rather none
 RULE = PseudoRule(tau_cls=0.5, tau_box=0.5, focal_cls=0.5, focal_box=0.5, clamp_focal=False)
-
-
-def raw(p: Tensor, labels: list[int], boxes: list[list[float]], variance: float = 0.2) -> RawDetections:
-    """Detections with class probabilities ``p`` of two classes; the score is that of the label."""
-    index, rows = torch.tensor(labels, dtype=torch.int64), torch.tensor(boxes).reshape(-1, 4)
-    return RawDetections(
-        boxes=rows,
-        scores=p[torch.arange(len(p)), index],
-        labels=index,
-        logits=p.log(),
-        variances=torch.full((len(p), 4), variance),
-        proposals=rows,
-        sigma=torch.tensor([1.0, 2.0, 3.0, 4.0]).repeat(len(p), 1),
-        entropy=-torch.special.xlogy(p, p).sum(dim=1),
-    )
-
-
-def nothing() -> RawDetections:
-    return raw(torch.zeros(0, 3), [], [])
-
-
-def scored(*found: tuple[float, int, list[float]]) -> RawDetections:
-    """Detections from (score, label, box)."""
-    p = torch.tensor([[score if k == label else (1 - score) / 2 for k in range(3)] for score, label, _ in found])
-    return raw(p.reshape(-1, 3), [label for _, label, _ in found], [box for _, _, box in found])
-
-
 NEAR, ALMOST, FAR = [0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0], [50.0, 0.0, 60.0, 10.0]
 
 
@@ -135,6 +103,26 @@ def test_refound_share__does_not_fall_when_more_is_found() -> None:
     assert refound_share([start], [nothing()]) is None
 
 
+def test_refound_share__over_all_images_and_with_the_lower_score() -> None:
+    start = [scored((0.4, 0, NEAR)), scored((0.8, 1, FAR))]
+    now = [scored((0.3, 0, ALMOST)), scored((0.9, 1, FAR))]
+    assert refound_share(now, start) == pytest.approx((0.3 + 0.8) / 1.2)
+
+
+def test_agreement__half_an_overlap_is_not_enough() -> None:
+    # IoU 1/2 exactly, and a little more
+    whole, half, more = [0.0, 0.0, 10.0, 10.0], [0.0, 0.0, 10.0, 5.0], [0.0, 0.0, 10.0, 5.5]
+    assert agreement([scored((0.8, 0, whole))], [scored((0.8, 0, half))]) == 0.0
+    assert agreement([scored((0.8, 0, whole))], [scored((0.8, 0, more))]) == pytest.approx(1.0)
+
+
+def test_agreement__the_nearest_pair_first_though_it_comes_last() -> None:
+    # the first box would take the counterpart of the second, which would then have none
+    far, near = [3.0, 0.0, 13.0, 10.0], [0.5, 0.0, 10.5, 10.0]
+    first = scored((0.6, 0, far), (0.8, 0, near))
+    assert agreement([first], [scored((0.9, 0, NEAR))]) == pytest.approx(2 * 0.8 / 2.3)
+
+
 detections = st.lists(
     st.tuples(
         st.floats(0.05, 0.99),
@@ -172,43 +160,5 @@ def test_total_variation__by_hand() -> None:
     assert total_variation([1.0, 0.0], [0.0, 1.0]) == 1.0
 
 
-def test_moved_detections__follow_the_view_and_leave_it() -> None:
-    found = scored((0.9, 0, [10.0, 10.0, 20.0, 20.0]), (0.8, 1, [80.0, 10.0, 90.0, 20.0]))
-    moved = moved_detections(found, torch.tensor([1.5, -3.0, 0.0]), (64, 96))
-    # the second one lies at 117 to 132, outside a picture 96 wide
-    torch.testing.assert_close(moved.boxes, torch.tensor([[12.0, 15.0, 27.0, 30.0]]))
-    assert moved.labels.tolist() == [0]
-    torch.testing.assert_close(moved.scores, torch.tensor([0.9]))
-
-
 def test_anchor_numbers__are_shapes_in_pixels(model: ProbabilisticFasterRCNN) -> None:
     assert anchor_numbers(model) == {"anchors": [[33.94, 16.97], [24.0, 24.0], [16.97, 33.94]]}
-
-
-def test_monitor_set__asks_the_same_frames_again(model: ProbabilisticFasterRCNN, target_frames: Path) -> None:
-    def watched() -> MonitorSet:
-        config = MonitorConfig(frames=3, every=1)
-        frames = index_frames(str(target_frames))
-        return MonitorSet(frames, (64, 96), AugmentConfig(), config, 7, torch.device("cpu"))
-
-    first, again = watched(), watched()
-    assert len(first.weak) == 3
-    assert torch.equal(first.weak, again.weak) and torch.equal(first.strong, again.strong)
-    teacher = make_teacher(model)
-    first.remember(teacher)
-    again.remember(teacher)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    signals = first.read(teacher, model)
-    assert signals == again.read(teacher, model)
-    assert signals["source_agreement"] == pytest.approx(1.0)
-    assert signals["histogram_distance"] in (0.0, None)
-    # reading leaves no trace in the student: neither statistics nor mode
-    assert model.training
-    for name, tensor in model.state_dict().items():
-        assert torch.equal(tensor, before[name])
-
-
-def test_monitor_config__readings_fall_on_logged_steps() -> None:
-    assert MonitorConfig(every=20).steps(20) == 20
-    assert MonitorConfig(every=20).steps(15) == 30
-    assert MonitorConfig(every=20).steps(50) == 50
