@@ -94,6 +94,9 @@ def test_gradient__the_median_not_the_mean_of_enough_steps() -> None:
     assert guard.gradient(17, 100.0) is None  # the limit itself is kept
     trip = guard.gradient(18, 100.5)
     assert trip is not None and trip.value == pytest.approx(100.5)
+    early = Guard(config())
+    norms_of(early, *[1.0] * 16)
+    assert early.gradient(17, 101.0) is not None  # 16 are enough
 
 
 def test_gradient__the_last_64_steps_are_compared_with() -> None:
@@ -104,6 +107,10 @@ def test_gradient__the_last_64_steps_are_compared_with() -> None:
     assert guard.gradient(300, 900.0) is None  # 900 times the first ones, 90 times the present ones
     trip = guard.gradient(301, 1100.0)
     assert trip is not None and trip.value == pytest.approx(110.0)
+    # 20 of the last 64 are no majority (of the last 32 they would be)
+    guard = Guard(config())
+    assert norms_of(guard, *[1.0] * 100, *[10.0] * 20) == [None] * 120
+    assert guard.gradient(130, 500.0) is not None
 
 
 def test_gradient__steps_that_explode_are_no_part_of_what_is_usual() -> None:
