@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ptedge.artifacts.conversion import Conversion
+from ptedge.artifacts.conversion import PRECISIONS, Conversion
 
 PATH = click.Path(path_type=Path)
 
@@ -46,7 +46,7 @@ def _parse_backends(ctx: click.Context, param: click.Parameter, value: str | Non
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Images a call of the graph.")
 @click.option(
     "--precision",
-    type=click.Choice(["fp32", "fp16", "int8"]),
+    type=click.Choice(PRECISIONS),
     default="fp32",
     show_default=True,
     help="Of the layers before the predictors.",

@@ -8,8 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ptedge import __version__
-from ptedge.artifacts.bundle import Bundle, Manifest, write_bundle
+from ptedge.artifacts.bundle import Bundle, write_bundle
 from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
+from ptedge.artifacts.manifest import Manifest
 from ptedge.detector.config import STRIDE
 from ptedge.errors import InputError
 from ptedge.files import make_output_folder, sha256_file

@@ -29,6 +29,7 @@ from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.detections import Detections
 from ptedge.errors import InputError, PtedgeError
 from ptedge.frames.source import Frame, FrameSource
+from ptedge.graph_contract import IMAGES
 from ptedge.preprocess import Letterbox
 
 from .channel import Channel, Lanes
@@ -151,7 +152,7 @@ class Pipeline:
         try:
             for group in self._groups():
                 start = time.perf_counter()
-                outputs = self._predictor.runner.infer({"images": group.array})
+                outputs = self._predictor.runner.infer({IMAGES: group.array})
                 self.counters.infer.add(time.perf_counter() - start)
                 if not self._raw.put((group, outputs)):
                     return

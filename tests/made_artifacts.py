@@ -7,8 +7,9 @@ from pathlib import Path
 
 import torch
 
-from ptedge.artifacts.bundle import Manifest, write_bundle
+from ptedge.artifacts.bundle import write_bundle
 from ptedge.artifacts.lineage import Lineage
+from ptedge.artifacts.manifest import Manifest
 
 
 def write_checkpoint(path: Path, kind: str = "adapted") -> Path:

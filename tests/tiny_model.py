@@ -11,7 +11,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from ptedge.artifacts.bundle import Bundle, Manifest, write_bundle
+from ptedge.artifacts.bundle import Bundle, write_bundle
+from ptedge.artifacts.manifest import Manifest
 from ptedge.graph_contract import output_signature
 
 HEIGHT, WIDTH, ROWS = 64, 96, 5

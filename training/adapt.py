@@ -12,7 +12,8 @@ import click
 import torch
 from torch import Tensor
 
-from ptedge.artifacts.checkpoint import Checkpoint, Lineage, load_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
+from ptedge.artifacts.lineage import Lineage
 from ptedge.data.dataset import Dataset
 from ptedge.files import sha256_file
 from ptedge.frames.source import FrameIndex, index_frames

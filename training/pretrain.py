@@ -11,7 +11,8 @@ import click
 import torch
 from torch import Tensor, nn
 
-from ptedge.artifacts.checkpoint import Checkpoint, Lineage
+from ptedge.artifacts.checkpoint import Checkpoint
+from ptedge.artifacts.lineage import Lineage
 from ptedge.config import to_dict
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN

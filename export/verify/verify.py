@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from ptedge.artifacts.bundle import Bundle, Manifest, open_bundle
+from ptedge.artifacts.bundle import Bundle, open_bundle
+from ptedge.artifacts.manifest import Manifest
 from ptedge.backends.runner import Runner
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN

@@ -3,4 +3,13 @@
 Others open and write each kind through its module; only ``checkpoint`` needs torch.
 """
 
-__all__ = ["bundle", "checkpoint", "conversion", "engine_file", "onnx_metadata", "torch_zip"]
+__all__ = [
+    "bundle",
+    "checkpoint",
+    "conversion",
+    "engine_file",
+    "lineage",
+    "manifest",
+    "onnx_metadata",
+    "torch_zip",
+]

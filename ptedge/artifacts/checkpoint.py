@@ -187,13 +187,3 @@ def read_document(path: Path, expected_format: str) -> dict[str, Any]:
             f"Give a model.pt written by ptedge train or adapt"
         )
     return dict(document)
-
-
-__all__ = [
-    "Checkpoint",
-    "Lineage",
-    "load_checkpoint",
-    "read_document",
-    "save_checkpoint",
-    "write_document",
-]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PRECISIONS = ("fp32", "fp16", "int8")  # of a graph, and of the engines built from it
+
 
 @dataclass(frozen=True)
 class Conversion:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ptedge.artifacts.conversion import PRECISIONS
 from ptedge.config import from_dict, require_one_of, to_dict
 from ptedge.errors import ArtifactError, ConfigError
 from ptedge.files import write_json
@@ -76,7 +77,7 @@ class EngineRecord:
     memory_mb: int = 0
 
     def __post_init__(self) -> None:
-        require_one_of("engine precision", self.precision, ("fp32", "fp16", "int8"))
+        require_one_of("engine precision", self.precision, PRECISIONS)
         if Path(self.file).name != self.file or not self.file.endswith(ENGINE_SUFFIX):
             raise ValueError(f"engine file is {self.file!r}; it must be a name ending in {ENGINE_SUFFIX}")
 

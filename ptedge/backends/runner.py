@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,4 +44,21 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Free the model; a second call does nothing."""
+        ...
+
+
+@runtime_checkable
+class TimedRunner(Runner, Protocol):
+    """A runner that knows the device's own times, as TensorRT's does."""
+
+    def infer_timed(self, feeds: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
+        """As :meth:`infer`, with the times of its parts.
+
+        Returns:
+            Outputs; ``h2d``, ``compute`` and ``d2h`` on the device and ``enqueue`` on the host, in ms.
+        """
+        ...
+
+    def time_launches(self, calls: int) -> float:
+        """Seconds that ``calls`` launches of the graph alone take, one behind the other, nothing copied."""
         ...

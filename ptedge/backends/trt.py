@@ -119,7 +119,7 @@ class TensorRTRunner:
         times: dict[str, float] = {}
         return self._run(feeds, times), times
 
-    def enqueue_rate(self, calls: int) -> float:
+    def time_launches(self, calls: int) -> float:
         """Seconds that ``calls`` launches of the engine alone take, one behind the other, nothing copied.
 
         Args:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ptedge.artifacts.bundle import METADATA_KEY, Manifest, open_bundle
+from ptedge.artifacts.bundle import METADATA_KEY, open_bundle
+from ptedge.artifacts.manifest import Manifest
 from ptedge.artifacts.onnx_metadata import read_metadata
 from ptedge.commands.engine_fit import describe_engines
 from ptedge.errors import ArtifactError

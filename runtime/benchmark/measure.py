@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.backends.bundle_predictor import BundlePredictor
+from ptedge.backends.runner import TimedRunner
+from ptedge.graph_contract import IMAGES
 
 NOISE_SIZE = (720, 1280)  # height, width of the frame where the user names none
 DEVICE_STAGES = ("h2d", "compute", "d2h", "enqueue")  # by events of the device, and the launch by the host's clock
@@ -70,7 +72,8 @@ class Subject:
     launch_rate: float | None = None
 
     def __post_init__(self) -> None:
-        self._timed = getattr(self.predictor.runner, "infer_timed", None)
+        runner = self.predictor.runner
+        self._timed = runner if isinstance(runner, TimedRunner) else None
 
     def group(self, call: int) -> list[NDArray[np.uint8]]:
         """The images of a call: as many as the graph takes, where the call before left off."""
@@ -85,10 +88,10 @@ class Subject:
         array, letterboxes = self.predictor.preprocess(group)
         t1 = clock()
         if self._timed is not None:
-            outputs, milliseconds = self._timed({"images": array})
+            outputs, milliseconds = self._timed.infer_timed({IMAGES: array})
             device = {name: milliseconds[name] / 1000 for name in DEVICE_STAGES}
         else:
-            outputs = self.predictor.runner.infer({"images": array})
+            outputs = self.predictor.runner.infer({IMAGES: array})
         t2 = clock()
         found = self.predictor.postprocess(outputs, letterboxes)
         t3 = clock()
@@ -127,12 +130,12 @@ class Subject:
 
     def measure_launches(self, seconds: float) -> None:
         """Calls of the engine one behind the other without copies, for about ``seconds``, where the backend can."""
-        rate = getattr(self.predictor.runner, "enqueue_rate", None)
-        if rate is None:
+        if self._timed is None:
             return
-        few = rate(3) / 3
+        time_launches = self._timed.time_launches
+        few = time_launches(3) / 3
         calls = max(3, round(seconds / few)) if few > 0 else 3
-        taken = rate(calls)
+        taken = time_launches(calls)
         self.launch_rate = calls / taken if taken > 0 else None
 
     def _calls(self, first: int, end: float, clock: Clock) -> list[tuple[list[float], int]]:

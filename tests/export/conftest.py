@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptedge.artifacts.checkpoint import Checkpoint, Lineage, save_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint, save_checkpoint
+from ptedge.artifacts.lineage import Lineage
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.to_bundle import export_checkpoint

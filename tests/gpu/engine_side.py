@@ -75,7 +75,7 @@ def latency(runner: Any, images: NDArray[np.uint8]) -> dict[str, float]:
     end = time.perf_counter() + 1.5
     while time.perf_counter() < end:  # clocks rise under load
         runner.infer(feeds[0])
-    raw = [runner.enqueue_rate(CALLS) / CALLS * 1000 for _ in range(ROUNDS)]
+    raw = [runner.time_launches(CALLS) / CALLS * 1000 for _ in range(ROUNDS)]
     whole, parts = [], []
     for i in range(CALLS):
         start = time.perf_counter()

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from small_graph import small_graph
 
-from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, Manifest, open_bundle, write_bundle
+from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle, write_bundle
 from ptedge.artifacts.engine_file import EngineRecord, Platform
+from ptedge.artifacts.manifest import Manifest
 from ptedge.errors import BackendError, InputError
 from ptedge.export.engine import build as engine
 from ptedge.export.engine.build import build_engine, default_timing_cache, memory_advice

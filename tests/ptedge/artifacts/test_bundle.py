@@ -1,21 +1,17 @@
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import onnx
-import onnxruntime
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_model import tiny_bundle, tiny_manifest, tiny_onnx
 
-from ptedge.artifacts.bundle import SCHEMA, Lineage, Manifest, is_bundle, open_bundle, write_bundle
-from ptedge.artifacts.onnx_metadata import add_metadata, read_metadata
-from ptedge.detector.config import SCORE_RULES
+from ptedge.artifacts.bundle import is_bundle, open_bundle, write_bundle
+from ptedge.artifacts.lineage import Lineage
+from ptedge.artifacts.manifest import SCHEMA
 from ptedge.errors import ArtifactError, OutputError
 
 
@@ -169,28 +165,6 @@ def test_is_bundle__tells_kinds_apart(tmp_path: Path) -> None:
     assert not is_bundle(tmp_path) and not is_bundle(tmp_path / "model.pt") and not is_bundle(tmp_path / "no.onnx")
 
 
-def test_read_metadata__agrees_with_onnx_runtime(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnx"
-    path.write_bytes(add_metadata(add_metadata(tiny_onnx(), "a", "1" * 300), "b", "ü"))
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    assert read_metadata(path) == session.get_modelmeta().custom_metadata_map == {"a": "1" * 300, "b": "ü"}
-
-
-@given(st.binary(max_size=200))
-def test_read_metadata__random_bytes_give_value_error_or_nothing(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "random.onnx"
-    path.write_bytes(data)
-    with contextlib.suppress(ValueError):
-        read_metadata(path)
-
-
-def test_manifest__json_round_trip() -> None:
-    manifest = tiny_manifest(files={"model.onnx": "00"})
-    assert Manifest.from_json(json.loads(json.dumps(manifest.to_json())), "here") == manifest
-
-
 def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: Path) -> None:
     bundle = tiny_bundle(tmp_path / "bundle")
     path = bundle.path / "manifest.json"
@@ -202,7 +176,3 @@ def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: 
     path.write_text(json.dumps(values))
     with pytest.raises(ArtifactError, match=r"manifest\.json says class_names = .*but model\.onnx was exported with"):
         open_bundle(bundle.path)
-
-
-def test_manifest__default_score_rule_is_one_that_detectors_have() -> None:
-    assert tiny_manifest().score_rule in SCORE_RULES

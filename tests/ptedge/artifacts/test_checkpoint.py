@@ -15,11 +15,11 @@ from tiny_detector import CLASS_NAMES, tiny_config, use_tiny_detector
 
 from ptedge.artifacts.checkpoint import (
     Checkpoint,
-    Lineage,
     load_checkpoint,
     read_document,
     save_checkpoint,
 )
+from ptedge.artifacts.lineage import Lineage
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError, PtedgeError
 

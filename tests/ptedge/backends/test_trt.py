@@ -12,7 +12,7 @@ from fake_tensorrt import FakeDriver, fake_tensorrt, install
 
 from ptedge.backends import trt as trt_runner
 from ptedge.backends import trt_slot
-from ptedge.backends.cuda import CudaDevice, CudaGraph
+from ptedge.backends.cuda import CudaGraph
 from ptedge.backends.trt import TensorRTRunner
 from ptedge.errors import ArtifactError, BackendError, MissingExtraError
 
@@ -223,14 +223,3 @@ def test_log__keeps_the_last_errors_and_falls_back_to_warnings(device: FakeDrive
     for i in range(5):
         log.log(tensorrt.ILogger.ERROR, f"bad {i}")
     assert log.text() == "bad 2; bad 3; bad 4"
-
-
-def test_cuda_device__what_it_tells(device: FakeDriver) -> None:
-    opened = CudaDevice()
-    assert (opened.name, opened.compute_capability, opened.cuda, opened.integrated) == ("Orin", "8.7", "12.6", False)
-    assert opened.free_memory() == (6 << 30, 8 << 30)
-    opened.close()
-    with pytest.raises(BackendError, match="closed"), opened.active():
-        pass
-    with pytest.raises(BackendError, match="no CUDA device 1 answers: invalid device ordinal"):
-        CudaDevice(1)

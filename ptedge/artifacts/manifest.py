@@ -1,0 +1,127 @@
+"""The manifest of a bundle: all that is needed to use its model, and where it came from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ptedge import __version__
+from ptedge.artifacts.conversion import PRECISIONS, Conversion
+from ptedge.artifacts.engine_file import EngineRecord, records_from_json, records_to_json
+from ptedge.artifacts.lineage import Lineage
+from ptedge.config import from_dict, require, require_one_of, to_dict
+from ptedge.detector.config import check_input_size
+from ptedge.errors import ArtifactError, ConfigError
+from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a bundle says about its model.
+
+    Attributes:
+        class_names: names by label, background not among them.
+        input_size: (height, width) of the network input in pixels, multiples of 16.
+        anchors: (width, height) of each learned anchor in input pixels.
+        backbone: name of the backbone.
+        batch: images a call of the graph takes.
+        letterbox: how an image is placed in the input; ``top_left_mean`` is :class:`ptedge.preprocess.Letterbox`.
+        mean: channel mean the graph subtracts, 0..255.
+        std: channel deviation the graph divides by, 0..255.
+        color: order of the channels.
+        precision: of the graph's weights.
+        conversion: what is in that precision, and what is not.
+        sigma_scale: calibration factors for sigma of x1, y1, x2, y2, applied after the graph.
+        score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
+        max_detections: rows D of every output.
+        score_threshold: detections below it are not in the output.
+        lineage: where the weights came from.
+        created: time of writing, ISO 8601 UTC.
+        schema: version of this description.
+        tools: package -> version at export.
+        files: name -> sha256 of the other files in the bundle.
+        engines: TensorRT engines built from the model; checked when one is used, since the bundle works without.
+    """
+
+    class_names: tuple[str, ...]
+    input_size: tuple[int, int]
+    anchors: tuple[tuple[float, float], ...]
+    backbone: str
+    batch: int = 1
+    letterbox: str = "top_left_mean"
+    mean: tuple[float, float, float] = PIXEL_MEAN
+    std: tuple[float, float, float] = PIXEL_STD
+    color: str = "RGB"
+    precision: str = "fp32"
+    conversion: Conversion = field(default_factory=Conversion)
+    sigma_scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    score_rule: str = "class"
+    max_detections: int = 100
+    score_threshold: float = 0.05
+    lineage: Lineage = field(default_factory=Lineage)
+    created: str = ""
+    schema: int = SCHEMA
+    tools: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    engines: tuple[EngineRecord, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.class_names or len(set(self.class_names)) != len(self.class_names):
+            raise ValueError(f"class_names is {list(self.class_names)}; it must hold distinct names, at least one")
+        check_input_size(self.input_size)
+        require("batch", self.batch, 1)
+        require("max_detections", self.max_detections, 1)
+        require("score_threshold", self.score_threshold, 0, 1)
+        for factor in self.sigma_scale:
+            require("sigma_scale", factor, 0, open_low=True)
+        require_one_of("letterbox", self.letterbox, ("top_left_mean",))
+        require_one_of("color", self.color, ("RGB",))
+        require_one_of("precision", self.precision, PRECISIONS)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as in ``manifest.json``."""
+        values = to_dict(self) | {"tools": dict(self.tools), "files": dict(self.files)}
+        return values | {"engines": records_to_json(self.engines)}
+
+    @classmethod
+    def from_json(cls, values: Any, where: str) -> Manifest:
+        """Read what :meth:`to_json` wrote.
+
+        Args:
+            values: parsed JSON.
+            where: file, for messages.
+
+        Raises:
+            ArtifactError: newer schema, unknown or missing key, wrong type or value.
+        """
+        if not isinstance(values, dict) or not isinstance(values.get("schema"), int):
+            raise ArtifactError(f"{where} is not a ptedge manifest. {repair_hint()}")
+        if values["schema"] > SCHEMA:
+            raise ArtifactError(
+                f"{where} has schema {values['schema']}, but ptedge {__version__} reads up to {SCHEMA}. "
+                f"Update ptedge here, or write the bundle with this version: ptedge export CHECKPOINT --out BUNDLE"
+            )
+        rest = dict(values)
+        tools, files = rest.pop("tools", {}), rest.pop("files", {})
+        engines = records_from_json(rest.pop("engines", []), where)
+        for name, table in (("tools", tools), ("files", files)):
+            if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
+                raise ArtifactError(f"{where}: {name} must map names to text. {repair_hint()}")
+        try:
+            return dataclasses.replace(from_dict(cls, rest, where), tools=tools, files=files, engines=engines)
+        except ConfigError as error:
+            raise ArtifactError(f"{error}. {repair_hint()}") from None
+
+
+def repair_hint(bundle: Path | None = None) -> str:
+    """The command that mends a bundle, as a sentence.
+
+    Args:
+        bundle: its folder, where it is known.
+    """
+    return f"Write it again: ptedge export CHECKPOINT --out {bundle or 'BUNDLE'}"
