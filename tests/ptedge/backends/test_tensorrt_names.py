@@ -20,7 +20,7 @@ SOURCES = [
     path
     for folder in ("ptedge", "export", "runtime")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    if "import tensorrt" in path.read_text("utf-8")
+    if any(words in path.read_text("utf-8") for words in ("import tensorrt", "tensorrt: Any"))  # or it is handed over
 ]
 
 # Names that some version lacks and the source uses all the same: name -> why that is right.
