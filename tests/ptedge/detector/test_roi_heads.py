@@ -1,4 +1,4 @@
-"""Anchors, RPN and ROI head: order of rows, proposals and detections against slow loops."""
+"""Scores, the ROI head, and detections against a slow loop."""
 
 from __future__ import annotations
 
@@ -6,82 +6,14 @@ import math
 
 import pytest
 import torch
+from slow_nms import slow_nms
 from torch import Tensor
 
-from ptedge.boxes import box_iou
-from ptedge.detector.anchors import LearnableAnchors
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, corner_sigma, decode
+from ptedge.detector.gaussian import ROI_WEIGHTS, corner_sigma, decode
 from ptedge.detector.roi_heads import RawDetections, ROIHead, ROIOutput, class_scores, postprocess
-from ptedge.detector.rpn import RPNHead, RPNOutput, propose
 
 SIZE = (64, 96)  # height, width
 NO_HIDDEN = torch.empty(0)  # detections do not look at it
-
-
-def test_anchors__by_hand() -> None:
-    anchors = LearnableAnchors((32.0,), (1.0, 4.0))  # 32 x 32, and 16 wide 64 high
-    torch.testing.assert_close(anchors.shapes().detach(), torch.tensor([[32.0, 32.0], [16.0, 64.0]]))
-    boxes = anchors(2, 3).detach()
-    assert boxes.shape == (12, 4)
-    torch.testing.assert_close(boxes[0], torch.tensor([-8.0, -8.0, 24.0, 24.0]))  # first cell, centre (8, 8)
-    torch.testing.assert_close(boxes[1], torch.tensor([0.0, -24.0, 16.0, 40.0]))
-    torch.testing.assert_close(boxes[2], torch.tensor([8.0, -8.0, 40.0, 24.0]))  # next column
-    torch.testing.assert_close(boxes[6], torch.tensor([-8.0, 8.0, 24.0, 40.0]))  # next row
-
-
-def test_anchors__gradient_is_of_the_logarithm() -> None:
-    anchors = LearnableAnchors((32.0,), (1.0,))
-    anchors(1, 2)[:, 2].sum().backward()  # x2 = cx + exp(log w) / 2, in two cells
-    torch.testing.assert_close(anchors.log_wh.grad, torch.tensor([[32.0, 0.0]]))
-
-
-@pytest.mark.parametrize("probabilistic", [True, False])
-def test_rpn_head__rows_follow_the_anchors(probabilistic: bool) -> None:
-    head = RPNHead(4, 2, probabilistic, 1e-3)
-    features = torch.randn(2, 4, 3, 5, generator=torch.Generator().manual_seed(0))
-    logits, deltas, variances = head(features)
-    assert logits.shape == (2, 30) and deltas.shape == variances.shape == (2, 30, 4)
-    hidden = head.conv(features).relu()
-    image, y, x, a = 1, 2, 3, 1
-    row = (y * 5 + x) * 2 + a
-    assert logits[image, row].detach() == head.objectness(hidden)[image, a, y, x].detach()
-    torch.testing.assert_close(deltas[image, row], head.deltas(hidden)[image, 4 * a : 4 * a + 4, y, x])
-    if probabilistic:
-        assert head.variances is not None
-        logit = head.variances(hidden)[image, 4 * a : 4 * a + 4, y, x]
-        torch.testing.assert_close(variances[image, row], 1e-3 + 0.999 * logit.sigmoid())
-    else:
-        assert not variances.any()
-
-
-def _slow_nms(boxes: Tensor, order: list[int], threshold: float, labels: list[int]) -> list[int]:
-    iou = box_iou(boxes.numpy(), boxes.numpy())
-    kept: list[int] = []
-    for i in order:
-        if all(iou[i, j] <= threshold or labels[i] != labels[j] for j in kept):
-            kept.append(i)
-    return kept
-
-
-def test_propose__against_a_slow_loop() -> None:
-    generator = torch.Generator().manual_seed(5)
-    anchors = LearnableAnchors((24.0, 40.0), (0.5, 2.0))(4, 6)  # [96, 4]
-    output = RPNOutput(
-        torch.randn(2, 96, generator=generator),
-        torch.randn(2, 96, 4, generator=generator) * 0.3,
-        torch.ones(2, 96, 4),
-        anchors,
-    )
-    proposals = propose(output, SIZE, (50, 12), 0.5)
-    for i in range(2):
-        order = sorted(range(96), key=lambda n: -float(output.logits[i, n]))[:50]
-        boxes = decode(output.deltas[i], anchors.detach(), RPN_WEIGHTS)
-        boxes[:, 0::2] = boxes[:, 0::2].clamp(0, 96)
-        boxes[:, 1::2] = boxes[:, 1::2].clamp(0, 64)
-        kept = _slow_nms(boxes, order, 0.5, [0] * 96)[:12]
-        assert len(kept) == 12
-        torch.testing.assert_close(proposals[i], boxes[kept])
-        assert not proposals[i].requires_grad
 
 
 def test_class_scores__both_rules_by_hand() -> None:
@@ -139,7 +71,7 @@ def test_postprocess__against_a_slow_loop(rule: str, candidates: int) -> None:
     clipped = decoded.clone()
     clipped[:, 0::2] = clipped[:, 0::2].clamp(0, 96)
     clipped[:, 1::2] = clipped[:, 1::2].clamp(0, 64)
-    kept = _slow_nms(clipped, list(range(len(pairs))), 0.4, labels)[:9]
+    kept = slow_nms(clipped, list(range(len(pairs))), 0.4, labels)[:9]
 
     assert len(found.boxes) == len(kept) > 3
     torch.testing.assert_close(found.boxes, clipped[kept])
