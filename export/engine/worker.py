@@ -52,11 +52,8 @@ def build(
         with device.active():
             log = make_log(tensorrt)
             builder: trt.Builder = start(tensorrt.Builder, log)
-            network = builder.create_network(_network_flags(tensorrt, major))
-            parser = tensorrt.OnnxParser(network, log)
             report("reading the model")
-            if not parser.parse(model):
-                raise BackendError(f"TensorRT {tensorrt.__version__} cannot read the model: {_parser_errors(parser)}")
+            network, parser = read_network(tensorrt, builder, log, model, strongly_typed=major >= STRONGLY_TYPED_FROM)
             _mark_outputs(network, extra_outputs)
             config = builder.create_builder_config()
             set_options(tensorrt, builder, config, options, precision, report)
@@ -88,9 +85,32 @@ def _advice(words: str, major: int, options: BuildOptions) -> str:
     return f" Try this: {', or '.join(tries)}"
 
 
-def _network_flags(tensorrt: Any, major: int) -> int:
+def read_network(tensorrt: Any, builder: Any, log: Any, model: bytes, *, strongly_typed: bool) -> tuple[Any, Any]:
+    """A network from a graph.
+
+    Args:
+        tensorrt: the module.
+        builder: to build it with.
+        log: the builder's.
+        model: serialised ONNX with fixed shapes.
+        strongly_typed: take the graph's number types as they are, which TensorRT 8 cannot.
+
+    Returns:
+        The network, and the parser, which owns its weights: it has to live as long.
+
+    Raises:
+        BackendError: TensorRT cannot read the graph; its own words are in the message.
+    """
+    network = builder.create_network(_network_flags(tensorrt, strongly_typed))
+    parser = tensorrt.OnnxParser(network, log)
+    if not parser.parse(model):
+        raise BackendError(f"TensorRT {tensorrt.__version__} cannot read the model: {_parser_errors(parser)}")
+    return network, parser
+
+
+def _network_flags(tensorrt: Any, strongly_typed: bool) -> int:
     kinds = tensorrt.NetworkDefinitionCreationFlag
-    if major < STRONGLY_TYPED_FROM:
+    if not strongly_typed:
         return 1 << int(kinds.EXPLICIT_BATCH)
     # from 11 on there may be no other way, and then no name for it
     return 1 << int(kinds.STRONGLY_TYPED) if hasattr(kinds, "STRONGLY_TYPED") else 0
