@@ -17,31 +17,14 @@ from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.frames.images import read_image
 from ptedge.preprocess import Letterbox
-from ptedge.scores.average_precision import DetectionMetrics, evaluate_detections, match_detections
-from ptedge.scores.sigma_quality import SigmaQuality, sigma_quality
+from ptedge.scores.evaluation import EvaluationResult, score_detections
 
 from ..network_inputs import Images
 from .deviation import Deviation, deviation
 from .limits import Limits
 
 Answer = Callable[[Images], list[Detections]]  # [N, 3, H, W] -> N results in input pixels
-MATCH_IOU = 0.5  # as ptedge eval judges sigma
 GROUP = 16  # images held in memory at a time
-
-
-@dataclass(frozen=True)
-class DataAnswer:
-    """What one implementation does on labelled data.
-
-    Attributes:
-        detections: one an image, in its pixels.
-        metrics: average precision.
-        sigma: quality of sigma.
-    """
-
-    detections: list[Detections]
-    metrics: DetectionMetrics
-    sigma: SigmaQuality
 
 
 @dataclass(frozen=True)
@@ -93,7 +76,7 @@ def open_labelled(path: Path, class_names: tuple[str, ...], limit: int | None) -
     return dataset
 
 
-def answer_data(answer: Answer, dataset: Dataset, size: tuple[int, int], sigma_scale: Any) -> DataAnswer:
+def answer_data(answer: Answer, dataset: Dataset, size: tuple[int, int], sigma_scale: Any) -> EvaluationResult:
     """Run one implementation over labelled data.
 
     Args:
@@ -111,19 +94,17 @@ def answer_data(answer: Answer, dataset: Dataset, size: tuple[int, int], sigma_s
         inputs = np.stack([box.image(image).transpose(2, 0, 1) for box, image in zip(boxes, images, strict=True)])
         for box, detections in zip(boxes, answer(inputs), strict=True):
             found.append(box.undo(dataclasses.replace(detections, sigma=detections.sigma * factors)))
-    matches = match_detections(found, dataset.samples, len(dataset.class_names), MATCH_IOU)
-    metrics = evaluate_detections(found, dataset.samples, dataset.class_names)
-    return DataAnswer(found, metrics, sigma_quality(matches))
+    return score_detections(found, dataset)
 
 
-def compare_data(reference: DataAnswer, found: DataAnswer, limits: Limits) -> DataDifference:
+def compare_data(reference: EvaluationResult, found: EvaluationResult, limits: Limits) -> DataDifference:
     """Compare two implementations on the same data."""
     return DataDifference(
         limits, _row(reference), _row(found), deviation(reference.detections, found.detections, limits)
     )
 
 
-def _row(answer: DataAnswer) -> tuple[float, float, float, float]:
+def _row(answer: EvaluationResult) -> tuple[float, float, float, float]:
     values = (answer.metrics.ap50, answer.metrics.ap75, answer.sigma.coverage_1, answer.sigma.coverage_2)
     ap50, ap75, one, two = (0.0 if value is None else float(value) for value in values)
     return ap50, ap75, one, two

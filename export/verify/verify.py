@@ -11,13 +11,14 @@ from ptedge.backends.runner import Runner
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.files import sha256_file
+from ptedge.scores.evaluation import EvaluationResult
 
 from ..check_graph import check_graph
 from ..network_inputs import first_frames, make_scenes
 from .answers import detect_all, infer_all, to_rows
 from .backends import TriedBackend, try_backends
 from .check import BundleCheck
-from .labelled import Answer, DataAnswer, answer_data, compare_data, open_labelled
+from .labelled import Answer, answer_data, compare_data, open_labelled
 from .limits import BY_PRECISION, limits_for
 from .scenes import FRAMES, SceneChecks
 
@@ -93,7 +94,7 @@ class _DataChecks:
         name = f"{tried.name}, data"
         return [BundleCheck(name, difference.passed, str(difference), backend=tried.backend)]
 
-    def _answer(self, answer: Answer) -> DataAnswer:
+    def _answer(self, answer: Answer) -> EvaluationResult:
         return answer_data(answer, self._dataset, self._manifest.input_size, self._manifest.sigma_scale)
 
 

@@ -13,8 +13,9 @@ import pytest
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
 from ptedge.errors import InputError
-from ptedge.export.verify.labelled import DataAnswer, answer_data, compare_data, open_labelled
+from ptedge.export.verify.labelled import answer_data, compare_data, open_labelled
 from ptedge.export.verify.limits import FP16, FP32, INT8
+from ptedge.scores.evaluation import EvaluationResult
 
 
 def dataset_of(path: Path, boxes: list[list[float]]) -> Dataset:
@@ -26,7 +27,7 @@ def dataset_of(path: Path, boxes: list[list[float]]) -> Dataset:
     return Dataset(class_names=("car",), samples=(sample,), root=path.parent, format="test")
 
 
-def answer(dataset: Dataset, boxes: list[list[float]], sigma: float) -> DataAnswer:
+def answer(dataset: Dataset, boxes: list[list[float]], sigma: float) -> EvaluationResult:
     n = len(boxes)
     found = Detections(
         np.array(boxes, np.float32),
