@@ -28,6 +28,13 @@ def test_list_jobs__starts_first_and_the_command(tmp_path: Path) -> None:
     assert "--val" in oracle.words and oracle.words[:2] == ("train", data)
 
 
+def test_list_jobs__later_words_win(tmp_path: Path) -> None:
+    text = 'set = ["optim.steps=1", "optim.batch=3"]' + DATA_TOML + ROWS_TOML
+    adapted = next(job for job in list_jobs(load_text(tmp_path, text), tmp_path) if job.row.name == "PT, fast")
+    sets = [word for flag, word in zip(adapted.words, adapted.words[1:], strict=False) if flag == "--set"]
+    assert sets == ["optim.steps=1", "optim.batch=3", "optim.steps=7", "seed=0"] and adapted.steps == 7
+
+
 def test_list_jobs__chosen_rows_bring_their_start(tmp_path: Path) -> None:
     study = load_text(tmp_path, DATA_TOML + ROWS_TOML)
     assert [job.row.name for job in list_jobs(study, tmp_path, ["PT, fast"])] == ["source", "PT, fast"]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from made_study import DATA_TOML, ROWS_TOML, load_text, made_result, swept
 
+from ptedge.training.curves.drawing import COLOURS
 from ptedge.training.study.plot import NO_SWEEP, curves_of, plot_study, plot_study_safely
-from ptedge.training.study.result import Result, renewed
+from ptedge.training.study.result import Best, Result, Scores, renewed
 
 
 def made_results() -> list[Result]:
@@ -43,6 +44,11 @@ def test_curves_of__a_point_has_the_seeds_of_one_row() -> None:
     assert set(curves) == {"score threshold", "tau"}
 
 
+def test_curves_of__the_last_checkpoint_counts() -> None:
+    result = made_result("PT", 0, 0.5, chosen=Scores(0.7, 0.2, 0.3), best=Best("last", 0.9, 3), sweep=swept("tau", 1))
+    assert curves_of([result]) == {"tau": {"source_free": {1: [50.0]}}}
+
+
 def test_curves_of__names_mean_nothing() -> None:
     assert curves_of([made_result("mean teacher 0.7", 0, 0.5), made_result("tau 0.3", 0, 0.5)]) == {}
     odd = [made_result("blue", seed, 0.5 + seed, sweep=swept("tau", 0.3)) for seed in (0, 1)]
@@ -64,6 +70,21 @@ def test_plot_study__a_study_without_sweeps_says_what_to_add(
     results = [renewed(made_result(row.name, 0, 0.5), study) for row in study.row]
     assert plot_study_safely(results, tmp_path / "one") == [tmp_path / "one" / "study.png"]
     assert capsys.readouterr().err == f"{NO_SWEEP}\n" and 'sweep = {axis = "tau", value = 0.25}' in NO_SWEEP
+
+
+def test_plot_study__rings_where_model_pt_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: train)")
+    dots: dict[str, list[float]] = {}
+
+    def keep(figure: object, path: Path) -> Path:
+        for line in figure.axes[0].lines:  # type: ignore[attr-defined]
+            dots.setdefault(f"{line.get_marker()} {line.get_markerfacecolor()}", []).extend(line.get_xdata())
+        return path
+
+    monkeypatch.setattr("ptedge.training.study.plot.save", keep)
+    other = made_result("b", 0, 0.5, chosen=Scores(0.75, 0.2, 0.3), best=Best("step_000004", 0.875, 3))
+    plot_study([made_result("a", 0, 0.25), other], tmp_path)
+    assert dots[f"o {COLOURS[0]}"] == [25.0, 50.0] and dots["o white"] == [75.0] and dots[f"x {COLOURS[3]}"] == [87.5]
 
 
 def test_plot_study__references_by_role_and_sweeps_by_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

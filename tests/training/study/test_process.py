@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,48 @@ def test_run_job__stopped_from_outside(tmp_path: Path) -> None:
         run_job(job, processes, tmp_path / "val", None)
     with pytest.raises(RunStoppedError):  # and nothing begins afterwards
         run_job(job, processes, tmp_path / "val", None)
+
+
+def test_run_job__an_interrupted_run_is_not_finished(tmp_path: Path) -> None:
+    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
+    (job.folder / "summary.json").write_text(json.dumps({**summary_of(job), "interrupted": True}), "utf-8")
+    processes.code = "pass"
+    with pytest.raises(RunStoppedError):
+        run_job(job, processes, tmp_path / "val", None)
+    assert not job.result.exists()
+
+
+SCORE = """
+import json, sys
+if "ptedge.training.study.score" in sys.argv:
+    for name in sys.argv[4:]:
+        print(json.dumps({"checkpoint": name, "AP50": AP50[name.rpartition("/")[2]]}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "best"), [({"step_2.pt": 0.9, "step_4.pt": 0.7}, ("step_2", 0.9)), ({"step_2.pt": 0.8}, ("last", 0.8))]
+)
+def test_run_job__best_of_all_that_was_kept(tmp_path: Path, kept: dict[str, float], best: tuple[str, float]) -> None:
+    study = replace(STUDY, row=(replace(STUDY.row[0], best=True), *STUDY.row[1:]))
+    job = next(job for job in list_jobs(study, tmp_path, check_data=False) if job.row.best)
+    (job.folder / "checkpoints").mkdir(parents=True)
+    (job.folder / "last.pt").touch()
+    for name in kept:
+        (job.folder / "checkpoints" / name).touch()
+    (job.folder / "summary.json").write_text(json.dumps(summary_of(job)), "utf-8")
+    processes = Scripted(dict(os.environ))
+    processes.code = f"AP50 = {kept!r}\n{SCORE}"
+    result = run_job(job, processes, tmp_path / "val", tmp_path / "source_val")
+    assert result.best is not None  # of equal ones the last checkpoint, which is there anyway
+    assert (result.best.checkpoint, result.best.ap50, result.best.of) == (*best, len(kept) + 1)
+    assert result.source_val is None  # an adapted model is not asked about the source
+
+
+def test_run_job__a_trained_model_is_asked_about_the_source(tmp_path: Path) -> None:
+    job, processes = one_job(tmp_path), Scripted(dict(os.environ))
+    (job.folder / "last.pt").touch()
+    (job.folder / "summary.json").write_text(json.dumps(summary_of(job)), "utf-8")
+    processes.code = f"AP50 = {{'model.pt': 0.625}}\n{SCORE}"
+    result = run_job(job, processes, tmp_path / "val", tmp_path / "source_val")
+    assert result.source_val == 0.625 and result.best is None

@@ -67,6 +67,25 @@ def test_run_study__starts_before_what_needs_them(tmp_path: Path) -> None:
     assert lines[0]["start"] == "source" and lines[0]["chosen"]["AP50"] == 0.8
 
 
+def test_run_study__what_others_need_and_what_takes_long_comes_first(tmp_path: Path) -> None:
+    short, long = Row("short", "train", set=("optim.steps=1",)), Row("long", "train", set=("optim.steps=90",))
+    source = Row("source", "train", set=("optim.steps=5",))
+    fake = Fake()
+    go(tmp_path, fake, Study(**{**STUDY.__dict__, "row": (short, long, ROWS[0], source), "oracle": ""}), at_once=1)
+    assert fake.order[:2] == ["source, seed 0", "source, seed 1"]
+    last = [name for name in fake.order if name.startswith(("long", "short"))]
+    assert last == ["long, seed 0", "long, seed 1", "short, seed 0", "short, seed 1"]
+
+
+def test_run_study__a_result_of_other_settings_is_no_result(tmp_path: Path) -> None:
+    go(tmp_path, Fake())
+    job = list_jobs(STUDY, tmp_path, check_data=False)[0]
+    line = json.loads(job.result.read_text("utf-8"))
+    job.result.write_text(json.dumps({**line, "fingerprint": "another"}), "utf-8")
+    outcome, _ = go(tmp_path, Fake())
+    assert len(outcome.results) == 5 and (job.row.name, job.seed) not in {(r.variant, r.seed) for r in outcome.results}
+
+
 def test_run_study__what_is_finished_is_kept(tmp_path: Path) -> None:
     go(tmp_path, Fake())
     again = Fake()

@@ -76,3 +76,8 @@ def test_table__spread_of_the_medians_not_of_the_seeds() -> None:
     page = table(study, results)
     # medians 50 and 30; the oracle is not finished
     assert cells_of(page, "tau") == ["tau", "2 of 3", "40.0 (30.0 to 50.0)", "20.0", "10.0", "9.6"]
+    # the highest stands between the others
+    page = table(study, [*results, made_result("oracle", 0, 0.4)])
+    assert cells_of(page, "tau")[1:4] == ["3 of 3", "40.0 (30.0 to 50.0)", "20.0"]
+    study = replace(study, spread=(replace(study.spread[0], rows=("source", "adapted", "oracle")),))
+    assert cells_of(table(study, [*results, made_result("oracle", 0, 0.4)]), "tau")[3] == "20.0"

@@ -87,18 +87,24 @@ def test_read__each_signal_compares_what_it_says(target_frames: Path) -> None:
     watched.views = torch.tensor([[2.0, 4.0, 0.0]])  # the strong view: twice as large, four pixels to the right
     box, wide, there = [10.0, 10.0, 20.0, 20.0], [10.0, 10.0, 21.0, 20.0], [24.0, 20.0, 44.0, 40.0]
     start = Made(watched, scored((0.5, 0, box), (0.3, 1, box)), scored())
-    teacher = Made(watched, scored((0.8, 0, wide)), scored((0.6, 0, there)))
+    teacher = Made(watched, scored((0.7, 0, wide)), scored((0.6, 0, there)))
     student = Made(watched, scored((0.4, 0, box), (0.6, 1, box)), scored()).train()
     watched.remember(start)  # type: ignore[arg-type]
     signals = watched.read(teacher.eval(), student)  # type: ignore[arg-type]
     assert signals["boxes"] == 1.0 and signals["classes"] == [1.0, 0.0]
     assert signals["histogram_distance"] == pytest.approx(0.3 / 0.8)
-    assert signals["source_agreement"] == pytest.approx(2 * 0.5 / 1.6)
+    assert signals["source_agreement"] == pytest.approx(2 * 0.5 / 1.5, abs=1e-6)
     assert signals["source_coverage"] == pytest.approx(0.5 / 0.8)
     assert (signals["width_ratio"], signals["height_ratio"]) == pytest.approx((1.1, 1.0))
-    assert signals["student_agreement"] == pytest.approx(2 * 0.4 / 1.8, abs=1e-6)
-    assert signals["consistency"] == pytest.approx(2 * 0.6 / 1.4, abs=1e-6)
+    assert signals["student_agreement"] == pytest.approx(2 * 0.4 / 1.7, abs=1e-6)
+    assert signals["consistency"] == pytest.approx(2 * 0.6 / 1.3, abs=1e-6)
     assert not student.asked_in_training and student.training
+
+
+def test_monitor_set__no_more_frames_than_there_are(target_frames: Path) -> None:
+    frames = index_frames(str(target_frames))
+    watched = MonitorSet(frames, (64, 96), AugmentConfig(), MonitorConfig(99, 1), 7, torch.device("cpu"))
+    assert len(watched.weak) == len(watched.strong) == len(watched.views) == 5
 
 
 def test_read__the_student_trains_on_though_it_fails(target_frames: Path) -> None:
