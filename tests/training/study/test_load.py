@@ -56,7 +56,7 @@ WRONG = {
     ),
     "a value of words": (
         DATA_TOML + TWO_OF_ONE_KIND.format("{axis = 'tau', value = 'one'}", "[]"),
-        "row 'first': sweep: value must be of type float, got 'one'",
+        r"row 'first': sweep\[0\]: value must be of type float, got 'one'",
     ),
     "a value that is a switch": (
         DATA_TOML + TWO_OF_ONE_KIND.format("{axis = 'tau', value = true}", "[]"),
