@@ -67,7 +67,7 @@ def draw_ground(rng: np.random.Generator, layout: Layout, length: float) -> Part
     patches: list[tuple[list[tuple[float, float, float, float]], Colour]] = [
         ([(-400, 400, -20, far)], grass),
         ([(-edge, edge, -20, far)], pavement),
-        ([(-edge, edge, z, z + 0.05) for z in np.arange(2, 40, 2.0)], shapes.scaled(pavement, 0.85)),
+        ([(-edge, edge, z, z + 0.05) for z in np.arange(2, 40, 2.0).tolist()], shapes.scaled(pavement, 0.85)),
         ([(-kerb - 0.18, kerb + 0.18, -20, far)], shapes.scaled(pavement, 1.2)),
         ([(-kerb, kerb, -20, far)], asphalt),
     ]
@@ -83,7 +83,7 @@ def draw_ground(rng: np.random.Generator, layout: Layout, length: float) -> Part
         spots.append((x, x + rng.uniform(0.5, 2.5), z, z + rng.uniform(0.8, 6)))
     patches.append((spots, shapes.scaled(asphalt, rng.uniform(0.8, 1.15))))
     dash, period = rng.uniform(2, 4), rng.uniform(6, 10)
-    starts = [z for z in np.arange(-10, length + 120, period) if not layout.in_crossing(z + dash / 2, 3)]
+    starts = [z for z in np.arange(-10, length + 120, period).tolist() if not layout.in_crossing(z + dash / 2, 3)]
     for number in range(layout.lanes):
         for x in {number * layout.lane_width, -number * layout.lane_width}:
             patches.append(([(x - 0.07, x + 0.07, z, z + dash) for z in starts], white))
@@ -92,7 +92,7 @@ def draw_ground(rng: np.random.Generator, layout: Layout, length: float) -> Part
         patches.append(([(s * x - 0.05, s * x + 0.05, z, z + period * 0.8) for s in (1, -1) for z in starts], white))
     if layout.crossing is not None or rng.random() < 0.25:
         z = rng.uniform(8, 25) if layout.crossing is None else layout.crossing - layout.crossing_half - 3.2
-        patches.append(([(x, x + 0.5, z, z + 2.8) for x in np.arange(-kerb + 0.4, kerb - 0.6, 1.0)], white))
+        patches.append(([(x, x + 0.5, z, z + 2.8) for x in np.arange(-kerb + 0.4, kerb - 0.6, 1.0).tolist()], white))
     return scenery.ground_part(patches)
 
 

@@ -185,7 +185,7 @@ def _sky(camera: Camera, daylight: Daylight, domain: Domain, texture: NDArray[np
     cloud = np.clip(cv2.remap(soft, a, b, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) * 7 - 0.1, 0, 1)
     cover = (cloud * daylight.clouds * np.clip(rays[..., 1] * 5, 0, 1))[..., None]
     white = np.float32(0.95 * (1 - domain.dusk) + 0.25 * domain.dusk)
-    clouded: Image = sky * (1 - cover) + white * cover
+    clouded = sky * (1 - cover) + white * cover
     return np.asarray(cv2.resize(clouded, (camera.width, camera.height), interpolation=cv2.INTER_LINEAR))
 
 
