@@ -1,9 +1,10 @@
 # make test    style, types and tests             make demo    the whole loop on generated scenes (about 10 minutes)
 # make wheel   build dist/*.whl                    make bench   speed of a bundle on this machine
-# make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another.
+# make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another,
+#                                                  VENV=.venv-3.12 beside it.
 
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := ptedge training export runtime samples

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
+NEEDS_TORCH = re.compile(
+    r"^(import|from) (torch|tiny_detector|training_shell|ptedge\.(detector|training|export))\b", re.M
+)
 
 settings.register_profile(
     "ptedge", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
@@ -26,3 +31,22 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data not found: {folder} does not exist")
     return folder
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Without torch, as on a device, the files that import it at their head are left out (and told: see the header)."""
+    return True if collection_path in WITHOUT_TORCH else None
+
+
+def pytest_report_header() -> str:
+    return f"torch is absent: {len(WITHOUT_TORCH)} test files that need it are left out" if WITHOUT_TORCH else ""
+
+
+def _without_torch() -> set[Path]:
+    if importlib.util.find_spec("torch") is not None:
+        return set()
+    files = (path for path in (ROOT / "tests").rglob("*.py") if path.name.startswith(("test_", "conftest")))
+    return {path for path in files if NEEDS_TORCH.search(path.read_text("utf-8"))}
+
+
+WITHOUT_TORCH = _without_torch()

@@ -176,6 +176,7 @@ def test_require_one_of__lists_what_is_allowed() -> None:
 
 
 def test_load_config__defaults_stand_below_file_and_overrides(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="settings of training name torch's modules")
     from ptedge.training.config import SOURCE_FREE_DEFAULTS, AdaptConfig
 
     file = tmp_path / "adapt.toml"

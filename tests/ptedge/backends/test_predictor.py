@@ -20,6 +20,8 @@ def test_open_predictor__folder_that_is_no_bundle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["model.pt", "model.onnx", "notes.txt"])
 def test_open_predictor__file_that_is_no_model(tmp_path: Path, name: str) -> None:
+    if not name.endswith(".onnx"):
+        pytest.importorskip("torch", reason="a checkpoint is told by torch")
     (tmp_path / name).write_bytes(b"not a model")
     with pytest.raises((ArtifactError, InputError), match=name):
         open_predictor(tmp_path / name)
