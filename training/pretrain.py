@@ -29,7 +29,7 @@ from .losses.source import sample_source, source_losses
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
 from .state import state_of
-from .weights import load_imagenet
+from .weights.imagenet import load_imagenet
 
 
 class Pretraining:

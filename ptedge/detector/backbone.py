@@ -160,7 +160,7 @@ BUILDERS: dict[str, Callable[[], tuple[nn.Module, Stages, int]]] = {
 
 
 def build_backbone(name: str, frozen_stages: int) -> Backbone:
-    """A backbone with random weights; :func:`ptedge.training.weights.load_imagenet` fills it.
+    """A backbone with random weights; :func:`ptedge.training.weights.imagenet.load_imagenet` fills it.
 
     Args:
         name: a key of ``BUILDERS``.

@@ -13,8 +13,8 @@ from ptedge.detector import backbone as backbone_module
 from ptedge.detector.backbone import BUILDERS, build_backbone
 from ptedge.detector.config import BACKBONES
 from ptedge.errors import ArtifactError, InputError
-from ptedge.training import weights as weights_module
-from ptedge.training.weights import TAILS, load_imagenet, load_strict, read_state
+from ptedge.training.weights import imagenet as weights_module
+from ptedge.training.weights.imagenet import TAILS, load_imagenet, load_strict, read_state
 
 
 @pytest.fixture

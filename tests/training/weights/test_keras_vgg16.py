@@ -13,8 +13,8 @@ import torch
 from ptedge.detector.backbone import build_backbone
 from ptedge.errors import ArtifactError, InputError, MissingExtraError
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
-from ptedge.training.keras_weights import CAFFE_MEAN_BGR, CHANNELS, POSITIONS, caffe_to_rgb, read_keras_vgg16
-from ptedge.training.weights import load_imagenet
+from ptedge.training.weights.imagenet import load_imagenet
+from ptedge.training.weights.keras_vgg16 import CAFFE_MEAN_BGR, CHANNELS, POSITIONS, caffe_to_rgb, read_keras_vgg16
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed (extra: weights)")
 

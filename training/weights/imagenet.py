@@ -70,7 +70,7 @@ def load_imagenet(backbone: Backbone, name: str, weights: str) -> LoadReport:
     if weights == "auto":
         source, state = _automatic(name)
     elif Path(weights).suffix in (".h5", ".hdf5"):
-        from .keras_weights import read_keras_vgg16
+        from .keras_vgg16 import read_keras_vgg16
 
         if name != "vgg16":
             raise InputError(f"{weights}: .h5 weights are read for vgg16, but the backbone is {name}. Give a .pth file")
