@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -67,6 +68,41 @@ def write_json(path: Path, value: Any) -> None:
     with atomic_write(path, "w") as file:
         json.dump(value, file, indent=2, ensure_ascii=False)
         file.write("\n")
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file, or a link to one, for reading; nothing else is opened, so that nothing is waited for.
+
+    A pipe would be waited for until someone writes into it, a device has no end, and opening one may act on it.
+
+    Args:
+        path: file.
+
+    Raises:
+        OSError: it cannot be opened, or is something else; ``strerror`` says what.
+    """
+    try:
+        _require_regular(os.stat(path))
+        # it may have been exchanged since: without waiting, and looked at once more
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        number = os.open(path, flags)
+    except ValueError:
+        raise OSError(errno.EINVAL, "its name holds a zero byte") from None
+    try:
+        _require_regular(os.fstat(number))
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    what = kinds.get(stat.S_IFMT(status.st_mode), "a device")
+    code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+    raise OSError(code, f"it is {what}, not a file")
 
 
 def make_output_folder(path: Path) -> Path:

@@ -11,14 +11,15 @@ import contextlib
 import http.client
 import socket
 import ssl
+import threading
 import time
 import urllib.error
-import urllib.request
 from collections import deque
 from typing import Any
 
 from ptedge.errors import InputError
-from ptedge.frames.address import mask_credentials, split_credentials
+from ptedge.frames.address import foreign_text, mask_credentials, parse_address
+from ptedge.frames.http_client import make_opener, request, same_origin
 from ptedge.frames.multipart import MultipartParser
 from ptedge.frames.status import LiveOptions, StreamError
 
@@ -61,7 +62,7 @@ class HttpStream:
         # a slower rate is made by leaving out: a picture now and then shows that the camera is there
         self._every = min(1.0 / rate, options.stall / 2) if rate else SNAPSHOT_EVERY
         self._due = time.monotonic()
-        self._opener = _opener(address, self._sockets)
+        self._opener = make_opener(address, self._sockets)
         self._response = self._get()
         kind = self._response.headers.get_content_type()
         self._parser: MultipartParser | None = None
@@ -70,7 +71,9 @@ class HttpStream:
         elif not kind.startswith("image/"):
             length = self._response.headers.get("Content-Length")
             self.close()
-            raise OtherContentError(address, kind, finite=kind.startswith("video/") and length is not None)
+            raise OtherContentError(
+                address, foreign_text(kind, address), finite=kind.startswith("video/") and length is not None
+            )
         for connected in self._sockets:
             with contextlib.suppress(OSError):
                 connected.settimeout(options.stall)
@@ -86,7 +89,7 @@ class HttpStream:
         except TimeoutError:
             raise self._stalled() from None
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: closed meanwhile
-            raise StreamError("lost", f"the connection broke: {_reason(error)}") from None
+            raise StreamError("lost", f"the connection broke: {_reason(error, self._address)}") from None
 
     def interrupt(self) -> None:
         """Make a read in progress end; from any thread."""
@@ -117,23 +120,41 @@ class HttpStream:
         if self._response.closed:
             self._sockets.clear()
             self._response = self._get()
+        deadline, data = time.monotonic() + self._options.stall, bytearray()
         with contextlib.closing(self._response) as response:
-            return bytes(response.read(LONGEST_SNAPSHOT))
+            while piece := response.read1(PIECE):
+                data += piece
+                if time.monotonic() > deadline:  # bytes come, but the picture does not get complete
+                    raise self._stalled()
+                if len(data) > LONGEST_SNAPSHOT:
+                    raise StreamError("lost", f"a picture is longer than {LONGEST_SNAPSHOT >> 20} MiB")
+        return bytes(data)
 
     def _get(self) -> Any:
         """The response to a request, header read."""
-        bare, _, _ = split_credentials(self._address)
+        # the limit of a socket counts from the last byte: one that sends its header byte by byte would never reach it
+        watch = threading.Timer(self._options.connect, self.interrupt)
+        watch.daemon = True
+        watch.start()
         try:
-            request = urllib.request.Request(bare, headers={"User-Agent": "ptedge"})
-            return self._opener.open(request, timeout=self._options.connect)
+            return self._opener.open(request(self._address), timeout=self._options.connect)
         except urllib.error.HTTPError as error:
             error.close()
             what = _STATUS.get(error.code, "refuses")
-            raise StreamError("lost", f"the server {what} (HTTP {error.code} {error.reason})") from None
+            if error.code == 401 and error.url is not None and not same_origin(error.url, self._address):
+                what += f" after it sent us on to another server. Give that address: {mask_credentials(error.url)}"
+            said = foreign_text(str(error.reason), self._address)
+            raise StreamError(
+                "lost", f"the server {what} (HTTP {error.code} {said}){parse_address(self._address).hint}"
+            ) from None
         except TimeoutError:
             raise StreamError("lost", f"no answer in {self._options.connect:g} s") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise StreamError("lost", _reason(error)) from None
+            if not watch.is_alive() and not isinstance(error, urllib.error.URLError):
+                raise StreamError("lost", f"no answer in {self._options.connect:g} s") from None
+            raise StreamError("lost", _reason(error, self._address) + parse_address(self._address).hint) from None
+        finally:
+            watch.cancel()
 
     def _stalled(self) -> StreamError:
         return StreamError("stalled", f"no picture in {self._options.stall:g} s")
@@ -151,46 +172,9 @@ class OtherContentError(InputError):
         self.finite = finite
 
 
-def _opener(address: str, sockets: list[socket.socket]) -> urllib.request.OpenerDirector:
-    """What sends requests: with user and password of the address, without a proxy, for cameras are near.
-
-    Args:
-        address: with credentials or without.
-        sockets: gets every socket that is opened.
-    """
-
-    class Http(http.client.HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.append(self.sock)
-
-    class Https(http.client.HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.append(self.sock)
-
-    class HttpHandler(urllib.request.HTTPHandler):
-        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Http, req)
-
-    class HttpsHandler(urllib.request.HTTPSHandler):
-        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Https, req)
-
-    bare, user, password = split_credentials(address)
-    passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-    if user is not None:
-        passwords.add_password(None, bare, user, password or "")
-    return urllib.request.build_opener(
-        urllib.request.ProxyHandler({}),
-        urllib.request.HTTPDigestAuthHandler(passwords),
-        urllib.request.HTTPBasicAuthHandler(passwords),
-        HttpHandler(),
-        HttpsHandler(),
-    )
-
-
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, address: str) -> str:
+    if parse_address(address).doubtful:  # its host may be a part of a password
+        return "it cannot be reached"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return "no answer in time"
@@ -200,4 +184,4 @@ def _reason(error: Exception) -> str:
             "and name that in the environment variable SSL_CERT_FILE"
         )
     text = (cause.strerror or str(cause)) if isinstance(cause, OSError) else str(cause)
-    return mask_credentials(text or type(cause).__name__)
+    return foreign_text(text or type(cause).__name__, address)

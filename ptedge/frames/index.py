@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ptedge.errors import InputError
 from ptedge.frames.files import find_files
-from ptedge.frames.images import decode_image, read_image
-from ptedge.frames.video import open_capture, read_capture
+from ptedge.frames.images import decode_image, printable, read_image
+from ptedge.frames.video_file import open_capture, read_capture
 
 _VIDEO_QUALITY = 95  # JPEG quality of kept video frames: no visible loss, a tenth of the memory of raw pixels
 
@@ -23,10 +23,14 @@ class FrameIndex:
     Args:
         spec: what the user named.
         entries: image files, or encoded frames with their names.
+        left_out: (place, reason) of what lies there and is not taken.
     """
 
-    def __init__(self, spec: str, entries: Sequence[Path | tuple[str, bytes]]) -> None:
+    def __init__(
+        self, spec: str, entries: Sequence[Path | tuple[str, bytes]], left_out: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self.spec = spec
+        self.left_out = tuple(left_out)
         self._entries = tuple(entries)
 
     def __len__(self) -> int:
@@ -35,7 +39,7 @@ class FrameIndex:
     def name(self, i: int) -> str:
         """Path of the image file, or ``video#000123`` with the number of the frame in the video."""
         entry = self._entries[i]
-        return str(entry) if isinstance(entry, Path) else entry[0]
+        return printable(entry) if isinstance(entry, Path) else entry[0]
 
     def read(self, i: int) -> NDArray[np.uint8]:
         """Decode one frame.
@@ -66,8 +70,9 @@ def index_frames(spec: str | Path, max_video_frames: int = 2000) -> FrameIndex:
     text = str(spec)
     if max_video_frames < 1:
         raise InputError(f"max_video_frames is {max_video_frames}; it must be at least 1")
-    kind, files, _ = find_files(text, live=False)
-    return FrameIndex(text, files if kind != "video" else _encoded_frames(text, max_video_frames))
+    found = find_files(text, live=False)
+    entries = found.files if found.kind != "video" else _encoded_frames(text, max_video_frames)
+    return FrameIndex(text, entries, found.left_out)
 
 
 def _encoded_frames(spec: str, most: int) -> list[tuple[str, bytes]]:
@@ -81,7 +86,7 @@ def _encoded_frames(spec: str, most: int) -> list[tuple[str, bytes]]:
             continue
         bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
         _, data = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _VIDEO_QUALITY])
-        kept.append((f"{spec}#{index:06d}", data.tobytes()))
+        kept.append((f"{printable(spec)}#{index:06d}", data.tobytes()))
         if len(kept) >= 2 * most:  # the container claimed too few frames: thin out and go on
             kept, step = kept[::2], step * 2
     chosen = np.linspace(0, len(kept) - 1, min(most, len(kept))).round().astype(int)

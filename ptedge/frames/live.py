@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ptedge.errors import InputError, PtedgeError
 from ptedge.frames.address import mask_credentials
 from ptedge.frames.connections import Connection, connect
-from ptedge.frames.images import decode_image, jpeg_has_end
+from ptedge.frames.formats.jpeg import jpeg_has_end
+from ptedge.frames.images import decode_image
 from ptedge.frames.sequence import Frame
 from ptedge.frames.status import LiveOptions, SourceLog, SourceStatus, StreamError
 from ptedge.frames.video import to_rgb

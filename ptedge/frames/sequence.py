@@ -22,7 +22,7 @@ class Frame:
             ``None`` where it does not, unless ``rate`` sets them. Of live sources since the first frame, on a clock
             that never jumps, also over reconnections.
         source: what the user named, without user name and password.
-        file: image file; ``None`` for video and live sources.
+        file: image file, bytes of its name that are no UTF-8 written as ``\xe9``; ``None`` for video and live sources.
         arrived: ``time.monotonic()`` when a live source gave it; ``None`` for files.
         wall: Unix seconds when a live source gave it; ``None`` for files.
     """

@@ -18,15 +18,17 @@ from ptedge.frames.address import mask_credentials
 from ptedge.frames.connections import connect
 from ptedge.frames.files import find_files, natural_key
 from ptedge.frames.http import OtherContentError
-from ptedge.frames.images import read_image
+from ptedge.frames.images import printable, read_picture
 from ptedge.frames.index import FrameIndex, index_frames
 from ptedge.frames.live import LiveStream
+from ptedge.frames.login import with_login
 from ptedge.frames.sequence import Frame, Thinning, join_rounds
 from ptedge.frames.status import LiveOptions, SourceStatus
-from ptedge.frames.video import open_capture, read_capture
+from ptedge.frames.video_file import open_capture, read_capture
 
 Flip = Literal["horizontal", "vertical", "both"]
 
+_DIM_NAMED = 10
 _FLIP_CODES: dict[Flip, int] = {"horizontal": 1, "vertical": 0, "both": -1}
 
 
@@ -48,7 +50,11 @@ class FrameSource:
         rate: frames a second at most.
         flip: mirror.
         live: how a live source deals with faults.
-        skipped: (name, reason) of frames left out as unreadable; grows while iterating, in the first round of ``loop``.
+        skipped: (name, reason) of what was left out: unreadable frames, further pictures of a file, what lies in a
+            folder and is no image; grows while iterating, in the first round of ``loop``.
+        dim: names of the first few image files of 16 bits that use only the lowest twelve, so that they come out
+            nearly black; ``status.dim`` counts them all.
+        left_out: the part of ``skipped`` that is known before any frame is read.
         address: as the user named it, with user name and password; never to be shown.
         status: counters; of files only ``state``, ``frames``, ``delivered``, ``passed`` and ``corrupt``.
     """
@@ -67,6 +73,8 @@ class FrameSource:
     flip: Flip | None = None
     live: LiveOptions = field(default_factory=LiveOptions)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    dim: list[str] = field(default_factory=list)
+    left_out: tuple[tuple[str, str], ...] = ()
     status: SourceStatus = field(default_factory=SourceStatus)
     address: str = field(default="", repr=False)
     _stream: LiveStream | None = field(default=None, repr=False)
@@ -78,7 +86,8 @@ class FrameSource:
         Raises:
             InputError: there are frames, but not one of them can be read; or a live source has ended for good.
         """
-        self.skipped.clear()
+        self.skipped[:] = self.left_out
+        self.dim.clear()
         if self.limit == 0:
             return
         delivered = 0
@@ -87,10 +96,11 @@ class FrameSource:
             yield frame if self.flip is None else _flipped(frame, self.flip)
             if delivered == self.limit:
                 return
-        if not delivered and self.skipped:
-            name, reason = self.skipped[0]
+        unreadable = self.skipped[len(self.left_out) :]
+        if not delivered and unreadable:
+            name, reason = unreadable[0]
             raise InputError(
-                f"{self.spec}: none of its {len(self.skipped)} frames can be read; the first is {name} ({reason})"
+                f"{self.spec}: none of its {len(unreadable)} frames can be read; the first is {name} ({reason})"
             )
 
     def close(self) -> None:
@@ -171,13 +181,20 @@ class FrameSource:
     def _image_frames(self, skipped: list[tuple[str, str]]) -> Iterator[Frame]:
         for index in range(self.start, len(self.files), self.stride):
             path = self.files[index]
+            name = printable(path)
             try:
-                image = read_image(path)
+                picture = read_picture(path)
             except InputError as error:
                 self.status.corrupt += 1
-                skipped.append((str(path), str(error)))
+                skipped.append((name, str(error)))
                 continue
-            yield Frame(image, index, self.times[index], self.spec, str(path))
+            if picture.pictures > 1:
+                skipped.append((name, f"{name} holds {picture.pictures} pictures; only the first is taken"))
+            if picture.brightest is not None:
+                self.status.dim += 1
+                if len(self.dim) < _DIM_NAMED:
+                    self.dim.append(name)
+            yield Frame(picture.image, index, self.times[index], self.spec, name)
 
 
 def open_frames(
@@ -220,15 +237,18 @@ def open_frames(
     if flip is not None and flip not in _FLIP_CODES:
         raise InputError(f"flip is {flip!r}; it must be one of {', '.join(_FLIP_CODES)}")
     text = str(spec)
-    kind, files, times = find_files(text, live is not False)
-    source = FrameSource(mask_credentials(text) if kind == "live" else text, kind, len(files), rate, files, times)
+    found = find_files(text, live is not False)
+    kind = found.kind
+    shown = printable(mask_credentials(text) if kind == "live" else text)
+    source = FrameSource(shown, kind, len(found.files), rate, found.files, found.times, left_out=found.left_out)
     source.start, source.stride, source.limit = start, stride, limit
     source.loop, source.rate, source.flip, source.address = loop, rate, flip, text
     source.live = live if isinstance(live, LiveOptions) else source.live
     if kind == "live":
+        source.address = with_login(text, source.live.login_file)
         _connect(source)
     if source.kind == "video":
-        with open_capture(text) as capture:
+        with open_capture(source.address) as capture:
             source.count = capture.count
             source.fps = capture.fps if rate is None else min(rate, capture.fps or rate)
     source.count = _count(source)

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from ptedge.errors import InputError
@@ -60,6 +61,7 @@ class SourceStatus:
         delivered: given to who iterates.
         dropped: replaced by a newer frame before anyone took them.
         corrupt: left out because they could not be decoded.
+        dim: image files of 16 bits that use only the lowest twelve, so that they come out nearly black.
         passed: passed over because of ``start``, ``stride`` or ``rate``.
         reconnects: connections made after the first.
         stalls: times that no frame came within ``LiveOptions.stall``.
@@ -77,6 +79,7 @@ class SourceStatus:
     delivered: int = 0
     dropped: int = 0
     corrupt: int = 0
+    dim: int = 0
     passed: int = 0
     reconnects: int = 0
     stalls: int = 0
@@ -123,6 +126,8 @@ class LiveOptions:
         attempts: attempts in a row that may fail before the source ends with an error; ``None``: it never does.
         patient: treat the very first connection as all later ones. Otherwise a source that cannot be opened at the
             beginning is an error at once: a wrong address should not wait for ever.
+        login_file: logins by host (:mod:`ptedge.frames.login`); ``None`` for the one that ``PTEDGE_SOURCE_AUTH_FILE``
+            names, if any.
         on_event: called with every event, on the thread that notices it; it must return soon and not raise.
     """
 
@@ -134,6 +139,7 @@ class LiveOptions:
     longest_wait: float = 30.0
     attempts: int | None = None
     patient: bool = False
+    login_file: Path | None = None
     on_event: Callable[[SourceEvent], None] | None = None
 
     def __post_init__(self) -> None:

@@ -1,15 +1,12 @@
-"""Videos and cameras through OpenCV: frames with the container's own timestamps."""
+"""Cameras, streams and pipelines through OpenCV, open until they are closed."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import socket
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,12 +14,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.errors import BackendError, InputError
-from ptedge.frames.address import is_camera, is_http, is_pipeline, mask_credentials
+from ptedge.errors import BackendError
+from ptedge.frames.address import foreign_text, is_camera, is_pipeline, mask_credentials, parse_address
 from ptedge.frames.status import LiveOptions, StreamError
-
-# how far a container's frame count may be off before the file counts as cut short: it is often duration times rate
-_COUNT_SLACK = 0.05
 
 # NVIDIA's camera element, converted to what OpenCV's appsink takes; only the newest frame waits
 _CSI_PIPELINE = (
@@ -30,81 +24,6 @@ _CSI_PIPELINE = (
     "video/x-raw, format=BGRx ! videoconvert ! video/x-raw, format=BGR ! appsink drop=1 max-buffers=1 sync=false"
 )
 _PORTS = {"rtsp": 554, "rtsps": 322, "rtmp": 1935}
-
-
-@dataclass(frozen=True)
-class Capture:
-    """An open video file.
-
-    Attributes:
-        device: OpenCV's object.
-        count: frames the container claims; ``None`` when it claims none.
-        fps: frames a second it claims; ``None`` when it claims none.
-    """
-
-    device: cv2.VideoCapture
-    count: int | None
-    fps: float | None
-
-
-@contextlib.contextmanager
-def open_capture(path: str) -> Iterator[Capture]:
-    """Open a video file; it is released at the end.
-
-    Args:
-        path: file, or ``http://`` address of one.
-
-    Raises:
-        InputError: OpenCV cannot open it.
-    """
-    if os.path.isfile(path) and os.path.getsize(path) == 0:
-        raise InputError(f"video {path} is empty. Replace or remove it")
-    # an address is FFmpeg's alone: other parts of OpenCV would try it as well, and print it with its password
-    device = cv2.VideoCapture(path, cv2.CAP_FFMPEG if is_http(path) else cv2.CAP_ANY)
-    try:
-        if not device.isOpened():
-            shown = mask_credentials(path)
-            raise InputError(f"{shown} is no image, list or video that OpenCV can open, or it is cut short")
-        count = int(device.get(cv2.CAP_PROP_FRAME_COUNT))
-        yield Capture(device, count if count > 0 else None, _fps(device))
-    finally:
-        device.release()
-
-
-def read_capture(
-    path: str, start: int, stride: int, skipped: list[tuple[str, str]]
-) -> Iterator[tuple[int, float | None, NDArray[np.uint8]]]:
-    """Frames of a video file in order.
-
-    Args:
-        path: video file, or ``http://`` address of one.
-        start: frames passed over first.
-        stride: every so-many-th from there.
-        skipped: gets an entry when the file ends clearly before the count it claims.
-
-    Yields:
-        Index, seconds from the source's timestamps (right for variable frame rates), [H, W, 3] uint8 RGB.
-
-    Raises:
-        InputError: it cannot be opened, or not one frame can be decoded.
-    """
-    shown = mask_credentials(path)
-    with open_capture(path) as capture:
-        device, index = capture.device, 0
-        while device.grab():
-            if index >= start and (index - start) % stride == 0:
-                # before retrieve: OpenCV's timestamp is that of the frame grabbed last
-                milliseconds = float(device.get(cv2.CAP_PROP_POS_MSEC))
-                ok, image = device.retrieve()
-                if ok and image is not None:
-                    yield index, milliseconds / 1000.0 if milliseconds >= 0 else None, to_rgb(image)
-                else:
-                    skipped.append((f"{shown} frame {index}", "it cannot be decoded"))
-            index += 1
-        if index == 0:
-            raise InputError(f"video {shown} holds no frame that can be decoded. It is empty or cut short")
-        if capture.count is not None and index < capture.count * (1 - _COUNT_SLACK) - 1:
-            skipped.append((shown, f"it ends after {index} of {capture.count} frames; the file seems to be cut short"))
 
 
 class CaptureStream:
@@ -128,10 +47,11 @@ class CaptureStream:
             StreamError: it cannot be opened.
             BackendError: it needs GStreamer, and this OpenCV is built without.
         """
-        self._stall, self._limited = options.stall, False
-        if address.startswith("csi://") or is_pipeline(address):
+        self._address, self._stall, self._limited = address, options.stall, False
+        csi = address[:6].lower() == "csi://"
+        if csi or is_pipeline(address):
             require_gstreamer(address)
-            pipeline = _CSI_PIPELINE.format(sensor=address[6:] or "0") if address.startswith("csi://") else address
+            pipeline = _CSI_PIPELINE.format(sensor=_sensor(address)) if csi else address
             self._device = cv2.VideoCapture(pipeline, cv2.CAP_GSTREAMER)
             why = "GStreamer refuses it. Try it with gst-launch-1.0; it must end in an appsink that takes BGR"
         elif is_camera(address):
@@ -143,13 +63,13 @@ class CaptureStream:
             # more threads decode several frames at a time, so that each comes that many frames late
             limits += [cv2.CAP_PROP_N_THREADS, 1] if options.newest else []
             # FFmpeg by name: otherwise other parts of OpenCV try the address too, and print it with its password
-            self._device = cv2.VideoCapture(address, cv2.CAP_FFMPEG, limits)
+            self._device = cv2.VideoCapture(parse_address(address).full, cv2.CAP_FFMPEG, limits)
             self._limited = True
             why = "" if self._device.isOpened() else _diagnosis(address)
         if not self._device.isOpened():
             self._device.release()
             raise StreamError("lost", why)
-        self.fps = _fps(self._device)
+        self.fps = claimed_fps(self._device)
 
     def read(self) -> NDArray[np.uint8]:
         """The next frame as it came, [H, W] or [H, W, C] uint8 BGR.
@@ -161,7 +81,7 @@ class CaptureStream:
         try:
             ok, image = self._device.read()
         except cv2.error as error:
-            raise StreamError("lost", f"OpenCV cannot read on: {error.err}") from None
+            raise StreamError("lost", f"OpenCV cannot read on: {foreign_text(str(error.err), self._address)}") from None
         # FFmpeg, when its time is up, may hand out an old frame that its decoder still holds
         if time.monotonic() - began >= 0.99 * self._stall and (self._limited or not ok):
             raise StreamError("stalled", f"no frame in {self._stall:g} s")
@@ -210,26 +130,38 @@ def _open_camera(address: str) -> cv2.VideoCapture:
     return cv2.VideoCapture(path, cv2.CAP_V4L2)
 
 
+def _sensor(address: str) -> str:
+    """The number in ``csi://0``, without one 0; anything else would become a part of the pipeline."""
+    sensor = address[6:].strip("/") or "0"
+    if not (sensor.isascii() and sensor.isdecimal() and len(sensor) <= 4):
+        raise StreamError("lost", "csi:// has to be followed by the number of a sensor, as in csi://0")
+    return sensor
+
+
 def _diagnosis(address: str) -> str:
     """Why FFmpeg could not open an address, which OpenCV does not tell: whether anything listens there."""
-    parts = urlsplit(address)
+    given = parse_address(address)
+    if given.doubtful:
+        return f"check the address{given.hint}"
     try:
+        parts = urlsplit(given.bare)
         host, port = parts.hostname, parts.port or _PORTS.get(parts.scheme)
     except ValueError:
-        return "the port in the address is no number"
+        return "its host or port cannot be read; the port in the address is no number, or a bracket is too many"
     if not host or not port:
         return "check the address"
     try:
         socket.create_connection((host, port), timeout=2.0).close()
-    except OSError as error:
-        why = "no answer" if isinstance(error, TimeoutError) else (error.strerror or str(error))
-        return f"nothing answers at {host} port {port} ({why.lower()})"
+    except (OSError, UnicodeError) as error:
+        why = "no answer" if isinstance(error, TimeoutError) else (getattr(error, "strerror", None) or str(error))
+        return f"nothing answers at {host} port {port} ({foreign_text(why, address).lower()})"
     return f"{host} port {port} answers, so check the path, the user name and the password"
 
 
-def _fps(device: cv2.VideoCapture) -> float | None:
+def claimed_fps(device: cv2.VideoCapture) -> float | None:
+    """Frames a second as claimed; ``None`` for 0, for nonsense, and for a clock rate such as 90000."""
     fps = float(device.get(cv2.CAP_PROP_FPS))
-    return fps if 0 < fps < 1000 else None
+    return fps if 0.001 <= fps < 1000 else None
 
 
 def to_rgb(image: object) -> NDArray[np.uint8]:

@@ -282,6 +282,7 @@ def test_status__as_json_has_only_what_others_understand() -> None:
         "delivered": 0,
         "dropped": 0,
         "corrupt": 0,
+        "dim": 0,
         "passed": 0,
         "reconnects": 0,
         "stalls": 0,

@@ -16,7 +16,7 @@ from places import SHARED
 
 from ptedge.errors import BackendError, InputError
 from ptedge.frames import index as frame_index
-from ptedge.frames import video
+from ptedge.frames import video, video_file
 from ptedge.frames.source import index_frames, natural_key, open_frames
 
 
@@ -247,8 +247,8 @@ def test_index_frames__evenly_spaced_whatever_the_container_claims(
     path = write_video(tmp_path / "a.avi", list(range(0, 200, 10)))  # 20 frames
 
     @contextlib.contextmanager
-    def claiming(spec: str) -> Iterator[video.Capture]:
-        with video.open_capture(spec) as capture:
+    def claiming(spec: str) -> Iterator[video_file.Capture]:
+        with video_file.open_capture(spec) as capture:
             yield dataclasses.replace(capture, count=claimed)
 
     monkeypatch.setattr(frame_index, "open_capture", claiming)
