@@ -140,11 +140,28 @@ def _images_below(folder: Path, left_out: Counter[str]) -> list[Path]:
 def _matching(pattern: str, shown: str, left_out: Counter[str]) -> list[Path]:
     """Image files of a glob pattern; names that begin with a dot do not match ``*``."""
     try:
-        names = list(itertools.islice(glob.iglob(pattern, recursive=True), MOST_FILES + 1))
-    except (re.error, OSError, ValueError) as error:
+        names = list(itertools.islice(_matches(pattern), MOST_FILES + 1))
+    except (re.error, OSError, ValueError, NotImplementedError) as error:
         raise InputError(f"{shown} is no pattern that can be searched for: {error}") from None
     _not_too_many(len(names), shown)
     return sorted(_taken((Path(name) for name in names if not os.path.isdir(name)), left_out), key=natural_key)
+
+
+def _matches(pattern: str) -> Iterable[str]:
+    """Names of a glob pattern; ``**`` does not follow links to folders, which may lead back for ever."""
+    if "**" not in pattern:
+        return glob.iglob(pattern)
+    parts = Path(pattern).parts
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    base = Path(*parts[:first])
+    rest = [part if part == "**" else re.sub(r"\*\*+", "*", part) for part in parts[first:]]
+    rest += ["*"] if rest[-1] == "**" else []
+    hidden = any(part.startswith(".") for part in rest)
+    return (str(path) for path in base.glob("/".join(rest)) if hidden or not _is_hidden(path.relative_to(base)))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _taken(paths: Iterable[Path], left_out: Counter[str]) -> list[Path]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 import urllib.request
+from typing import Any
 from urllib.parse import urlsplit
 
 from ptedge.frames.address import parse_address
@@ -66,13 +68,25 @@ def make_opener(address: str, sockets: list[socket.socket]) -> urllib.request.Op
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPRedirectHandler(),
         urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDigestAuthHandler(login),
-        urllib.request.HTTPBasicAuthHandler(login),
+        _Digest(login),
+        _Basic(login),
         HttpHandler(),
         HttpsHandler(),
     ):
         opener.add_handler(handler)
     return opener
+
+
+class _Digest(urllib.request.HTTPDigestAuthHandler):
+    def http_error_auth_reqed(self, auth_header: str, host: str, req: Any, headers: Any) -> Any:
+        with contextlib.suppress(ValueError):  # asked for in another way: then it is a refusal like any other
+            return super().http_error_auth_reqed(auth_header, host, req, headers)
+
+
+class _Basic(urllib.request.HTTPBasicAuthHandler):
+    def http_error_auth_reqed(self, authreq: str, host: str, req: Any, headers: Any) -> Any:
+        with contextlib.suppress(ValueError):
+            return super().http_error_auth_reqed(authreq, host, req, headers)
 
 
 class _OneLogin(urllib.request.HTTPPasswordMgr):

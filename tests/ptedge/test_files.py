@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ptedge.errors import OutputError
-from ptedge.files import atomic_write, make_output_folder, sha256_file, write_error, write_json
+from ptedge.files import atomic_write, make_output_folder, open_regular, sha256_file, write_error, write_json
 
 
 def names(folder: Path) -> list[str]:
@@ -108,3 +108,35 @@ def test_sha256_file__equals_hashlib_over_more_than_one_chunk(tmp_path: Path) ->
     content = bytes(range(256)) * 5000  # 1.28 MB, the reader takes 1 MiB at a time
     (tmp_path / "x").write_bytes(content)
     assert sha256_file(tmp_path / "x") == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_open_regular__nothing_but_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link to pipe").symlink_to("pipe")
+    for name in ("file", "link"):
+        with open_regular(tmp_path / name) as file:
+            assert file.read() == b"abc"
+    for path, what in (
+        (tmp_path / "pipe", "a pipe"),
+        (tmp_path / "link to pipe", "a pipe"),
+        (tmp_path, "a folder"),
+        (Path("/dev/zero"), "a device"),
+        (Path("a\0b"), "zero byte"),
+    ):
+        with pytest.raises(OSError, match=what):
+            open_regular(path)
+    with pytest.raises(FileNotFoundError):
+        open_regular(tmp_path / "nothing")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_open_regular__exchanged_after_the_first_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    os.mkfifo(tmp_path / "pipe")
+    looked = os.stat(tmp_path / "file")
+    monkeypatch.setattr(os, "stat", lambda path, **_: looked)
+    with pytest.raises(OSError, match="a pipe"):
+        open_regular(tmp_path / "pipe")

@@ -34,6 +34,18 @@ def test_letterbox__placement_by_hand() -> None:
     assert small.content == (240, 416)
 
 
+def test_letterbox__sides_are_rounded_to_the_nearest() -> None:
+    # scale 96 / 100: 61 becomes 58.56, 62 becomes 59.52
+    assert Letterbox(61, 100, 96, 160).content == (96, 59)
+    assert Letterbox(62, 100, 96, 160).content == (96, 60)
+    assert Letterbox(100, 61, 160, 96).content == (59, 96)
+    assert Letterbox(55, 100, 96, 160).content == (96, 53)  # 52.8
+    assert Letterbox(57, 100, 96, 160).content == (96, 55)  # 54.72
+    assert Letterbox(59, 100, 96, 160).content == (96, 57)  # 56.64
+    assert Letterbox(60, 125, 96, 160).content == (96, 46)  # 46.08
+    assert Letterbox(1, 1000, 96, 160).content == (96, 1)  # never nothing
+
+
 def test_image__content_at_the_top_left_and_mean_around() -> None:
     image = np.full((20, 10, 3), 200, np.uint8)
     out = Letterbox(10, 20, 32, 48).image(image)

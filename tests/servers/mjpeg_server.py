@@ -51,6 +51,8 @@ class MjpegServer:
         announced: boundary as the header names it.
         login: (user, password) to ask for; with ``digest`` hashed.
         frames: end the stream after so many in a connection; ``None`` for never.
+        moved: where requests for /moved are sent on to; ``None`` for 404.
+        logins: what each request gave as ``Authorization``; empty where nothing.
         certificate: PEM file with certificate and key, for ``https://``; ``None`` for ``http://``.
     """
 
@@ -65,6 +67,8 @@ class MjpegServer:
         self.digest = False
         self.frames: int | None = None
         self.certificate: Path | None = None
+        self.moved: str | None = None
+        self.logins: list[str] = []
         for name, value in settings.items():
             assert hasattr(self, name), name
             setattr(self, name, value)
@@ -92,6 +96,7 @@ class MjpegServer:
             def do_GET(self) -> None:
                 camera.requests += 1
                 camera._open.append(self.connection)
+                camera.logins.append(self.headers.get("Authorization", ""))
                 try:
                     if camera._admits(self):
                         camera._answer(self)
@@ -137,6 +142,11 @@ class MjpegServer:
             self.sent += 1
             self._head(handler, "image/jpeg", len(data))
             handler.wfile.write(data)
+        elif handler.path == "/moved" and self.moved is not None:
+            handler.send_response(302)
+            handler.send_header("Location", self.moved)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
         elif handler.path == "/text":
             self._head(handler, "text/html", 2)
             handler.wfile.write(b"hi")

@@ -150,6 +150,8 @@ def _primary(meta: bytes) -> tuple[int, int, int, int]:
                 upright = upright[:, ::-1] if body[0] & 1 else upright[::-1]
     except (KeyError, IndexError, struct.error):
         raise HeaderError("an AVIF without a primary picture") from None
+    if not width or not height:
+        raise HeaderError("an AVIF whose primary picture has no size")
     square = np.arange(4, dtype=np.uint8).reshape(2, 2)
     orientation = next(o for o in range(1, 9) if np.array_equal(turned(square, o), upright))
     return width, height, orientation, bits

@@ -120,6 +120,8 @@ def pnm_header(file: IO[bytes]) -> Header:
         width, height, white = _numbers(data, 3)
     if not 0 < white < 1 << 16:
         raise HeaderError(f"a PNM whose largest value is {white}")
+    if data[1:2] in b"23" and white < 256:
+        white = 255  # numbers written as text are scaled by OpenCV
     return Header("PNM", width, height, bits=8 if white < 256 else 16, white=white)
 
 

@@ -66,6 +66,37 @@ def test_feed__garbage_between_parts_is_passed_over() -> None:
     assert parse(part(A, len(A)) + bytes(range(256)) * 300 + b"\r\n" + part(B, len(B)), size=1000) == [A, B]
 
 
+@pytest.mark.parametrize("size", [1, 7, 500, 0])
+@pytest.mark.parametrize("name", [b"--other", b"other", b"--X", b"----x2", b"--x.y z"])
+def test_feed__another_boundary_than_announced(name: bytes, size: int) -> None:
+    stream = part(A, name=name) + part(B, len(B), name=name) + part(C, name=name) + name + b"\r\n"
+    assert [body.rstrip(b"\r\n") for body in parse(stream, "x", size)] == [A, B, C]
+
+
+@pytest.mark.parametrize("size", [1, 7, 500, 0])
+def test_feed__another_boundary_and_no_head(size: int) -> None:
+    stream = b"".join(b"--y\r\n\r\n" + body + b"\r\n" for body in (A, B, C))
+    assert parse(stream, "x", size) == [A, B, C]
+
+
+@pytest.mark.parametrize("between", [b"", b"\r\n", b"Content-Type: image/jpeg\r\n\r\n", bytes(100)])
+@pytest.mark.parametrize("size", [1, 500, 0])
+def test_feed__no_boundary_at_all(between: bytes, size: int) -> None:
+    bodies = parse(b"".join(between + body for body in (A, B, C, A, B, C)), "x", size)
+    assert bodies[-3:] == [A, B, C]
+
+
+def test_feed__a_boundary_that_was_seen_stays() -> None:
+    other = b"--y\r\nContent-Type: image/jpeg\r\n\r\n" + B + b"\r\n"
+    bodies = parse(part(A, len(A)) + other + part(C, len(C)))
+    assert bodies == [A, C]
+
+
+def test_feed__an_endless_boundary() -> None:
+    parser = MultipartParser("x" * 100_000)
+    assert parser.feed(part(A, len(A), name=b"--" + b"x" * 200)) == [A]
+
+
 def test_feed__a_cut_picture_comes_out_as_what_is_there() -> None:
     half = A[: len(A) // 2]
     bodies = parse(part(half, len(half)) + part(B, len(B)))
