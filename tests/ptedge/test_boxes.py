@@ -72,3 +72,9 @@ def test_clip_boxes__twice_is_once_and_nothing_is_changed_in_place(a: NDArray[np
     assert (once[:, 0::2] <= 100).all()
     assert (once[:, 1::2] <= 60).all()
     assert (once >= 0).all()
+
+
+def test_box_iou__boxes_smaller_than_a_pixel() -> None:
+    a = np.array([[0, 0, 0.5, 0.5]], np.float32)
+    b = np.array([[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.25]], np.float32)
+    assert box_iou(a, b).tolist() == [[1.0, 0.5]]

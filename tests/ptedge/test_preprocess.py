@@ -60,6 +60,13 @@ def test_image__same_size_is_the_image() -> None:
     np.testing.assert_array_equal(Letterbox(48, 32, 32, 48).image(image), image)
 
 
+def test_image__area_averaging_from_the_first_shrinking_on() -> None:
+    image = np.repeat(np.array([0, 120, 240, 0], np.uint8)[None, :, None], 4, 0).repeat(3, 2)
+    out = Letterbox(4, 4, 3, 3).image(image)[0, :, 0]
+    # each output pixel covers 4/3 of the input: (0 + 120 / 3) / (4 / 3), (120 + 240) / 2, (240 / 3 + 0) / (4 / 3)
+    assert out.tolist() == [30, 180, 60]
+
+
 def test_image__keeps_the_channel_order() -> None:
     image = np.zeros((20, 30, 3), np.uint8)
     image[..., 0] = 255

@@ -141,7 +141,7 @@ class MjpegServer:
             data = jpeg(self.sent, self.size)
             self.sent += 1
             self._head(handler, "image/jpeg", len(data))
-            handler.wfile.write(data)
+            self._send(handler, data)
         elif handler.path == "/moved" and self.moved is not None:
             handler.send_response(302)
             handler.send_header("Location", self.moved)

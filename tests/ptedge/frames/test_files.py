@@ -14,7 +14,7 @@ import pytest
 from ptedge.errors import InputError
 from ptedge.frames import files
 from ptedge.frames.files import find_files, natural_key
-from ptedge.frames.source import open_frames
+from ptedge.frames.source import index_frames, open_frames
 
 
 def image(path: Path) -> Path:
@@ -44,6 +44,21 @@ def test_find_files__what_a_folder_holds_besides_is_counted(tmp_path: Path) -> N
     ]
     source = open_frames(tmp_path)
     assert len(list(source)) == 2 and len(source.skipped) == len(list(source)) + 1
+
+
+def test_open_frames__twelve_bits_in_sixteen_are_counted(tmp_path: Path) -> None:
+    image(tmp_path / "a.png")
+    (tmp_path / "b.png").write_bytes(cv2.imencode(".png", np.full((4, 6), 4095, np.uint16))[1].tobytes())
+    source = open_frames(tmp_path)
+    for _ in range(2):
+        assert len(list(source)) == 2
+        assert source.status.dim == 1 and source.dim == [str(tmp_path / "b.png")] and not source.skipped
+
+
+def test_index_frames__what_is_left_out_is_told(tmp_path: Path) -> None:
+    image(tmp_path / "a.png")
+    (tmp_path / "b.mp4").write_bytes(b"x")
+    assert index_frames(tmp_path).left_out == find_files(str(tmp_path), False).left_out != ()
 
 
 def test_find_files__every_suffix_of_a_picture(tmp_path: Path) -> None:

@@ -269,6 +269,14 @@ def test_is_image_name() -> None:
     assert not is_image_name(Path("a/b.txt"))
 
 
+def test_read_image__large_ones_are_turned_to_rgb_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (9000, 50, 3), dtype=np.uint8)  # more than one band
+    path = save(tmp_path / "a.bmp", encode(noise, ".bmp"))
+    assert np.array_equal(read_image(path), noise)
+    monkeypatch.setattr(images, "_IN_PLACE", 0)
+    assert np.array_equal(read_image(path), noise)
+
+
 def test_image_header__by_content_not_by_name(tmp_path: Path) -> None:
     header = image_header(save(tmp_path / "a.bin", encode(scene())))
     assert header is not None and header.kind == "JPEG"

@@ -15,7 +15,9 @@ from servers.mjpeg_server import MjpegServer, number_in
 from servers.reconnecting import after
 
 from ptedge.errors import InputError
+from ptedge.frames import http
 from ptedge.frames.source import LiveOptions, open_frames
+from ptedge.frames.status import StreamError
 
 QUICK = LiveOptions(connect=1.0, stall=0.4, first_wait=0.02, longest_wait=0.1)
 
@@ -156,6 +158,26 @@ def test_pictures_one_at_a_time() -> None:
             numbers = [number_in(frame.image) for frame in source]
         assert numbers == sorted(set(numbers)) and numbers[0] == 0  # each asked for once
         assert len(numbers) == 4 and camera.requests >= 4
+
+
+def test_pictures_one_at_a_time__that_never_end() -> None:
+    with (
+        MjpegServer(trickle=0.02) as camera,
+        open_frames(camera.url.replace("stream", "picture"), live=QUICK) as source,
+    ):
+        stalled = lambda: [event for event in source.status.events if "no picture in 0.4 s" in event.text]  # noqa: E731
+        until = time.monotonic() + 10
+        while not stalled() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert stalled()
+
+
+def test_pictures_one_at_a_time__that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LONGEST_SNAPSHOT", 100)
+    with MjpegServer() as camera:
+        stream = http.HttpStream(camera.url.replace("stream", "picture"), QUICK)
+        with pytest.raises(StreamError, match="longer than"):
+            stream.read()
 
 
 @pytest.mark.parametrize(("path", "why"), [("nothing", "HTTP 404"), ("text", "cannot be opened")])

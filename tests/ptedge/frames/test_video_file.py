@@ -99,6 +99,8 @@ def test_read_capture__no_rate_no_guess(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ([0, 500, 1000, 1500, 3950], 80, ""),  # a variable rate, and the whole file
         ([0, 50, 100, 150, 200], 80, "5 of 80 frames (0.2 of 4.0 s)"),
+        ([0, 3700], 80, "2 of 80 frames (3.7 of 4.0 s)"),
+        ([0, 3740], 80, ""),  # with its own duration within five per cent
         ([0, 50, 100, 150, 200], 5, ""),
         ([0, 0, 0], 80, "3 of 80"),  # without times only the count is left
         ([0, 50, 100], -1.9e14, ""),  # nonsense

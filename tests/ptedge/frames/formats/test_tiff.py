@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import struct
 
 import pytest
 from image_files import exif, tiff, tiff_directory
@@ -45,11 +46,21 @@ def test_tiff_header__what_would_come_out_wrong_is_refused(tags: dict[int, int],
 
 
 def test_tiff_header__a_tag_twice_counts_as_the_larger() -> None:
-    data = bytearray(tiff({}, b"ab"))
-    at = data.index(b"\x01\x01\x04\x00")  # the height's entry becomes a second width
-    data[at : at + 2] = b"\x00\x01"
-    with pytest.raises(HeaderError, match="size"):
-        header_of(bytes(data))
+    entries = [(256, 9000), (256, 3), (257, 3), (257, 8000)]
+    directory = struct.pack("<H", 4) + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in entries)
+    header = header_of(b"II*\0" + struct.pack("<I", 8) + directory + bytes(4))
+    assert (header.width, header.height) == (9000, 8000)
+
+
+def test_tiff_header__without_a_size() -> None:
+    for data in (
+        b"II*\0" + struct.pack("<I", 8) + tiff_directory({256: 3}),
+        b"II*\0",
+        b"II*\0\xff\xff\xff\xff",
+        b"MM\0+",
+    ):
+        with pytest.raises(HeaderError):
+            header_of(data)
 
 
 def test_exif_orientation() -> None:
