@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ptedge.boxes import box_area, clip_boxes
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.errors import InputError
-from ptedge.frames.images import image_size, read_image
+from ptedge.frames.images import image_size, read_picture
 from ptedge.preprocess import Letterbox
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -28,7 +28,7 @@ class Problem:
 
     Attributes:
         file: path.
-        kind: ``missing``, ``corrupt`` or ``size``.
+        kind: ``missing``, ``corrupt``, ``size``, or ``dark`` (12 bits in 16).
         text: sentence for people.
     """
 
@@ -154,12 +154,20 @@ def _problem(sample: Sample) -> Problem | None:
     if not sample.path.is_file():
         return Problem(file, "missing", f"image {file} does not exist")
     try:
-        height, width = read_image(sample.path).shape[:2]
+        picture = read_picture(sample.path)
     except InputError as error:
         return Problem(file, "corrupt", str(error))
+    height, width = picture.image.shape[:2]
     if sample.width and sample.height and (width, height) != (sample.width, sample.height):
         return Problem(
             file, "size", f"image {file} is {width} x {height}, its annotation says {sample.width} x {sample.height}"
+        )
+    if picture.brightest is not None:
+        return Problem(
+            file,
+            "dark",
+            f"image {file} has 16 bits and no value above {picture.brightest}; 16 bits are divided by 256, so it is "
+            f"nearly black (at most {picture.brightest >> 8} of 255). If it holds 12 bits, multiply its values by 16",
         )
     return None
 

@@ -51,6 +51,16 @@ def test_check__reports_every_kind_of_problem(tmp_path: Path) -> None:
     assert "missing" in result.stdout and "100 x 50, its annotation says 90 x 50" in result.stdout
 
 
+def test_check__twelve_bits_in_sixteen(tmp_path: Path) -> None:
+    path = make(tmp_path, [[0, 0, 10, 10]])
+    assert cv2.imwrite(str(tmp_path / "2.png"), np.full((50, 100), 3520, np.uint16))
+    result = CliRunner().invoke(data, ["check", str(path)])
+    assert result.exit_code == 1
+    assert "2.png has 16 bits and no value above 3520" in result.stdout and "at most 13 of 255" in result.stdout
+    assert cv2.imwrite(str(tmp_path / "2.png"), np.full((50, 100), 35200, np.uint16))
+    assert CliRunner().invoke(data, ["check", str(path)]).exit_code == 0
+
+
 def test_check__classes_left_out_on_purpose_are_no_fault(tmp_path: Path) -> None:
     make(tmp_path, [[0, 0, 10, 10]])
     toml = tmp_path / "d.toml"
