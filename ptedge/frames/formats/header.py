@@ -65,7 +65,7 @@ def unpack(file: IO[bytes], form: str) -> tuple[Any, ...]:
 
     Args:
         file: stands before them.
-        form: as for :mod:`struct`, byte order first.
+        form: a format of the standard module struct, byte order first.
 
     Raises:
         HeaderError: the file ends before.
