@@ -79,6 +79,11 @@ def test_quality_pairs__the_limits_and_the_larger_overlap() -> None:
     assert pairs.elsewhere == 2
 
 
+def test_quality_pairs__two_ignore_regions_are_not_one() -> None:
+    found = detections([[0, 0, 10, 10]], [0], [0.5])  # four tenths in each
+    assert quality_pairs([found], [sample([[0, 0, 4, 10], [6, 0, 10, 10]], [0, 0], [True, True])]).elsewhere == 1
+
+
 def test_quality_pairs__sigma_is_the_mean_of_four_sides() -> None:
     found = detections([[0, 0, 20, 20]], [0], [0.5])
     found.sigma[:] = [1.0, 2.0, 3.0, 6.0]
