@@ -61,6 +61,20 @@ def test_event_log__a_trip_is_text_and_steps_taken_back_are_purged(tmp_path: Pat
     assert accumulator.Tags()["scalars"] == ["loss/loss"]
 
 
+def test_event_log__a_step_logged_again_counts_once(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra: train)")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from ptedge.training.curves.events import EventLog
+
+    with EventLog(tmp_path, 0) as log:
+        for line in ({"step": 1, "loss": 1.0}, {"step": 2, "loss": 9.0}, {"step": 2, "loss": 2.0}):
+            log.log(line)
+    accumulator = EventAccumulator(str(tmp_path / "events"))
+    accumulator.Reload()
+    assert [(event.step, event.value) for event in accumulator.Scalars("loss/loss")] == [(1, 1.0), (2, 2.0)]
+
+
 def test_event_log__begun_late_catches_up(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra: train)")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

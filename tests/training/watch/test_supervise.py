@@ -1,228 +1,178 @@
-"""Guards and choice in whole runs of ``ptedge adapt`` on tiny pictures."""
+"""The supervisor of a run, step by step: what it keeps, what it puts back, what it counts."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tiny_detector import write_pictures
-from torch import Tensor
-from training_shell import Shell, comparable, lines, summary
 
-from ptedge.artifacts.checkpoint import load_checkpoint
-from ptedge.training import mutual as mutual_module
+from ptedge.training.config import OptimConfig
+from ptedge.training.watch.choose import ChoiceConfig
+from ptedge.training.watch.limits import GuardConfig
+from ptedge.training.watch.supervise import Supervisor
 
-ABSURD = ("optim.lr=50.0", "optim.clip=1000.0", "teacher.ema=0.5", "guard.max_rollbacks=2")
-
-
-@pytest.fixture
-def taught(ptedge: Shell, source_data: Path, tmp_path: Path) -> Path:
-    """A model.pt that finds something."""
-    status, err = ptedge.train(source_data, tmp_path / "taught", steps=12, sets=("optim.lr=0.01",))
-    assert status == 0, err
-    return tmp_path / "taught" / "model.pt"
-
-
-def same_weights(first: Path, second: Path) -> bool:
-    a, b = load_checkpoint(first).state, load_checkpoint(second).state
-    return all(torch.equal(tensor, b[name]) for name, tensor in a.items())
+START: dict[str, Any] = {
+    "boxes": 5.0,
+    "objects": 1.0,
+    "entropy": 0.4,
+    "sigma": 0.1,
+    "histogram_distance": 0.0,
+    "source_coverage": 1.0,
+    "width_ratio": 1.0,
+    "height_ratio": 1.0,
+    "student_agreement": 1.0,
+    "consistency": 0.4,
+}
+BAD, USED_UP = {"source_coverage": 0.1}, {"source_coverage": 0.3}  # limit 0.2; good down to 0.4
 
 
-def everything_equal(first: Any, second: Any) -> bool:
-    if isinstance(first, Tensor):
-        return torch.equal(first, second)
-    if isinstance(first, dict):
-        return first.keys() == second.keys() and all(everything_equal(first[key], second[key]) for key in first)
-    if isinstance(first, (list, tuple)):
-        return len(first) == len(second) and all(map(everything_equal, first, second))
-    return bool(first == second)
+class Folder:
+    """Notes which candidates are on disk."""
+
+    def __init__(self) -> None:
+        self.saved: list[int] = []
+        self.kept: list[int] = []
+
+    def save_candidate(self, step: int, checkpoint: Any) -> None:
+        assert checkpoint == f"teacher of step {step}"
+        self.saved.append(step)
+
+    def keep_candidates(self, steps: list[int], *, saved: bool = False) -> None:
+        self.kept = list(steps)
 
 
-def resume_state(run: Path) -> dict[str, Any]:
-    state: dict[str, Any] = torch.load(run / "last.pt", weights_only=True)
-    for name in ("step_seconds", "data_wait", "images_per_second"):
-        state["last"].pop(name, None)
-    return state
+class Made:
+    """A supervisor of one weight, which is the number of steps done, with monitors that say what they are told."""
+
+    def __init__(self, enabled: bool = True, choice: ChoiceConfig | None = None, every: int = 1, at: int = 1) -> None:
+        self.model = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.zeros_(self.model.weight)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1.0, momentum=0.5)
+        self.signals, self.reads, self.folder = dict(START), 0, Folder()
+        self.supervisor = Supervisor(
+            self.folder,  # type: ignore[arg-type]
+            {"student": self.model},
+            self.optimizer,
+            self.read,
+            lambda step: f"teacher of step {step}",  # type: ignore[arg-type, return-value]
+            guard=GuardConfig(enabled=enabled, lr_factor=0.5),
+            choice=choice or ChoiceConfig(),
+            every=every,
+            candidate_every=at,
+        )
+        assert self.supervisor.begin(None)
+
+    def read(self) -> dict[str, Any]:
+        self.reads += 1
+        return dict(self.signals)
+
+    def step(self, number: int, changes: dict[str, Any] | None = None, pseudo_boxes: float | None = 1.0) -> Any:
+        """Make the weight and its momentum the step's number, in place, and tell the supervisor."""
+        self.signals = {**START, **(changes or {})}
+        with torch.no_grad():
+            self.model.weight.fill_(number)
+        state = self.optimizer.state[self.model.weight]
+        state.setdefault("momentum_buffer", torch.zeros(1, 1)).fill_(number)
+        return self.supervisor.after_step(number, 1.0, pseudo_boxes)
+
+    @property
+    def stands_at(self) -> tuple[float, float]:
+        """Weight and momentum."""
+        return float(self.model.weight.detach()), float(self.optimizer.state[self.model.weight]["momentum_buffer"])
 
 
-def test_adapt__absurd_learning_rate_ends_no_worse_than_it_began(
-    ptedge: Shell, taught: Path, target_frames: Path, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    status, err = ptedge.adapt(taught, run, "--target", target_frames, "--source-free", steps=30, sets=ABSURD)
-    assert status == 0, err
-    report = summary(run)
-    trips = report["guards"]
-    assert [trip["action"] for trip in trips] == ["rollback", "rollback", "stop"]
-    assert [trip["lr_factor"] for trip in trips] == pytest.approx([0.2, 0.04, 0.04])
-    assert report["stopped_by_guard"] is True and report["steps"] == trips[-1]["step"] < 30
-    assert report["interrupted"] is False
-    for trip in trips:
-        assert f"guard at step {trip['step']}" in err
-    told = [line["guard"] for line in lines(run) if "guard" in line]
-    assert told == trips
-    # nothing good ever came of it: what is deployed, and what the run stands at, is what it began with
-    assert trips[-1]["back_to"] == 0
-    began = run / "checkpoints" / "step_000000.pt"
-    assert not same_weights(began, taught)  # AdaBN came first
-    assert same_weights(run / "model.pt", began)
-    assert same_weights(run / "last_model.pt", began)
-    # an ended run stays ended
-    words = ["--target", target_frames, "--source-free", "--resume"]
-    before = (run / "summary.json").read_text("utf-8")
-    status, err = ptedge("adapt", taught, *words, "--out", run, sets=[])
-    assert status == 0 and "nothing is left to do: guard at step" in err
-    assert json.loads(before) == summary(run)
+def test_after_step__a_trip_puts_back_the_last_good_state() -> None:
+    made = Made()
+    made.step(1)
+    assert made.step(2, USED_UP)[1] is None  # within its limits, but not worth going back to
+    signals, trip = made.step(3, BAD)
+    assert signals["source_coverage"] == 0.1
+    assert (trip.action, trip.back_to) == ("rollback", 1) and made.stands_at == (1.0, 1.0)
+    # what is put back is a copy: steps that follow do not wear it out
+    assert made.step(4, BAD)[1].back_to == 1 and made.stands_at == (1.0, 1.0)
 
 
-def test_adapt__rollback_lowers_the_learning_rate_and_goes_on(
-    ptedge: Shell, taught: Path, target_frames: Path, tmp_path: Path
-) -> None:
-    run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
-    sets = (*ABSURD, "batch_norm=frozen", "guard.lr_factor=0.000001", "log_every=2")
-    status, err = ptedge.adapt(taught, run, *words, steps=12, sets=sets)
-    assert status == 0, err
-    (trip,) = summary(run)["guards"]
-    assert trip["action"] == "rollback" and summary(run)["steps"] == 12
-    assert lines(run)[-1]["lr"] == pytest.approx(50.0e-6)
-    assert "learning rate from here x 1e-06" in err
+def test_not_finite__puts_back_too_unless_guards_are_off() -> None:
+    made = Made()
+    made.step(1)
+    made.step(2, USED_UP)
+    assert made.supervisor.not_finite(3, "no loss") is not None and made.stands_at == (1.0, 1.0)
+    off = Made(enabled=False)
+    off.step(1)
+    assert off.supervisor.not_finite(2, "no loss") is None and off.stands_at == (1.0, 1.0)
 
 
-def test_adapt__without_guards_the_same_run_ends_in_an_error_or_a_wreck(
-    ptedge: Shell, taught: Path, target_frames: Path, tmp_path: Path
-) -> None:
-    run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
-    status, err = ptedge.adapt(taught, run, *words, steps=10, sets=(*ABSURD, "guard.enabled=false"))
-    if status == 0:  # the choice alone still saves what is deployed
-        assert summary(run)["guards"] == []
-        assert not same_weights(run / "last_model.pt", taught)
-        assert summary(run)["chosen"]["sound"] is True
-    else:
-        assert "not finite" in err and "Traceback" not in err
+def test_scaled__both_learning_rates_after_each_rollback() -> None:
+    made, optim = Made(), OptimConfig(lr=0.1, anchor_lr=0.8)
+    assert made.supervisor.scaled(optim) == optim
+    made.step(1, BAD)
+    made.step(2, BAD)
+    scaled = made.supervisor.scaled(optim)
+    assert (scaled.lr, scaled.anchor_lr) == pytest.approx((0.025, 0.2))
 
 
-def _explode_at(monkeypatch: pytest.MonkeyPatch, bad_step: int) -> None:
-    """Make the loss of one step not finite."""
-    losses = mutual_module.MutualLearning.losses
-
-    def exploding(self: Any, step: int, *arguments: Any) -> Any:
-        terms, numbers = losses(self, step, *arguments)
-        if step == bad_step:
-            terms = {name: term * float("nan") for name, term in terms.items()}
-        return terms, numbers
-
-    monkeypatch.setattr(mutual_module.MutualLearning, "losses", exploding)
+def test_after_step__candidates_are_sound_and_at_their_steps() -> None:
+    made = Made(enabled=False, every=2, at=4)
+    for step in range(1, 17):
+        made.step(step, BAD if step == 8 else {"consistency": 0.4 + step / 100})
+    assert made.folder.saved == [0, 4, 12, 16] and made.folder.kept == [0, 4, 12, 16]
+    assert made.reads == 1 + 8
 
 
-def test_adapt__a_loss_that_is_not_finite_rolls_back(
-    ptedge: Shell, taught: Path, target_frames: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _explode_at(monkeypatch, 4)
-    run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
-    status, err = ptedge.adapt(taught, run, *words, steps=6, sets=("optim.lr=0.0001",))
-    assert status == 0, err
-    (trip,) = summary(run)["guards"]
-    assert (trip["name"], trip["step"], trip["action"], trip["back_to"]) == ("finite", 5, "rollback", 4)
-    assert [line["step"] for line in lines(run)] == [1, 2, 3, 4, 5, 6]
-    assert "loss" not in lines(run)[4]
-    for name, tensor in resume_state(run)["student"].items():
-        assert torch.isfinite(tensor.float()).all(), name
-    # and with guards off it is an error, as before
-    off = ("optim.lr=0.0001", "guard.enabled=false")
-    status, err = ptedge.adapt(taught, tmp_path / "off", *words, steps=6, sets=off)
-    assert status == 1 and "not finite at step 4" in err
+def test_after_step__no_more_candidates_than_are_kept() -> None:
+    made = Made(choice=ChoiceConfig(keep=2))
+    for step, consistency in enumerate((0.5, 0.7, 0.6, 0.8), 1):
+        made.step(step, {"consistency": consistency})
+    assert made.folder.saved == [0, 1, 2, 3, 4] and made.folder.kept == [0, 2, 4]
+    off = Made(choice=ChoiceConfig(enabled=False))
+    off.step(1)
+    assert off.folder.saved == [0]
 
 
-@pytest.mark.parametrize("broken_off_at", [2, 4, 5])
-def test_adapt__resume_across_a_rollback_is_bit_exact(
-    ptedge: Shell,
-    taught: Path,
-    target_frames: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    broken_off_at: int,
-) -> None:
-    _explode_at(monkeypatch, 3)  # after it: back to step 2 (readings fall on even steps), a fifth of the learning rate
-    straight, parts = tmp_path / "straight", tmp_path / "parts"
-    words = ["--target", target_frames, "--source-free"]
-    sets = ("monitor.every=2", "choice.every=2", "teacher.adabn=true", "teacher.ema=0.9", "optim.anchor_lr=0.001")
-    assert ptedge.adapt(taught, straight, *words, steps=8, sets=sets)[0] == 0
-    assert summary(straight)["guards"][0]["back_to"] == 2
-    assert ptedge.adapt(taught, parts, *words, steps=broken_off_at, sets=sets)[0] == 0
-    status, err = ptedge("adapt", taught, *words, "--out", parts, "--resume", sets=["optim.steps=8"])
-    assert status == 0, err
-    assert everything_equal(resume_state(straight), resume_state(parts))
-    assert comparable(straight) == comparable(parts)
-    files = [sorted(path.name for path in (run / "checkpoints").iterdir()) for run in (straight, parts)]
-    assert files[0] == files[1] and "step_000000.pt" in files[0]
-    for name in ("model.pt", "last_model.pt", *(f"checkpoints/{file}" for file in files[0])):
-        assert (straight / name).read_bytes() == (parts / name).read_bytes(), name
-    for key in ("guards", "chosen", "start"):
-        assert summary(straight)[key] == summary(parts)[key]
+def test_chosen__of_the_candidates_and_the_present() -> None:
+    made = Made(choice=ChoiceConfig(tolerance=0.1))
+    made.step(1, {"consistency": 0.9})
+    made.step(2, {"consistency": 0.85})
+    assert made.supervisor.chosen(2).step == 2  # within the tolerance
+    made.step(3, {"consistency": 0.7})
+    assert made.reads == 4 and made.supervisor.chosen(3).step == 2
+    assert made.reads == 4  # the last reading is of this step: not asked again
+    assert made.supervisor.present(4).step == 4 and made.reads == 5
+    off = Made(choice=ChoiceConfig(enabled=False))
+    off.step(1, {"consistency": 0.1})
+    assert off.supervisor.chosen(1).step == 1
 
 
-def test_adapt__val_never_changes_the_choice(
-    ptedge: Shell, taught: Path, target_frames: Path, source_data: Path, tmp_path: Path
-) -> None:
-    # labels of quite other places, and no labels on pictures full of objects: as misleading as val can be
-    hostile = write_pictures(tmp_path / "hostile", 6, seed=9)
-    document = json.loads(hostile.read_text("utf-8"))
-    for annotation in document["annotations"]:
-        annotation["bbox"], annotation["category_id"] = [0, 0, 3, 3], 3 - annotation["category_id"]
-    hostile.write_text(json.dumps(document), "utf-8")
-    sets = ("optim.lr=0.02", "teacher.ema=0.5", "choice.every=1", "choice.keep=2")
-    words = ["--target", target_frames, "--source-free"]
-    runs = {"none": [], "kind": ["--val", source_data], "hostile": ["--val", hostile]}
-    for name, val in runs.items():
-        status, err = ptedge.adapt(taught, tmp_path / name, *words, *val, steps=6, sets=sets)
-        assert status == 0, err
-    reports = {name: summary(tmp_path / name) for name in runs}
-    for name in ("kind", "hostile"):
-        for file in ("model.pt", "last_model.pt"):
-            assert (tmp_path / name / file).read_bytes() == (tmp_path / "none" / file).read_bytes()
-        for key in ("chosen", "last"):
-            told = reports[name][key]
-            assert {"AP50", "AP75", "AP"} <= set(told)
-            assert (told["step"], told["score"]) == (reports["none"][key]["step"], reports["none"][key]["score"])
-        assert reports[name]["val"]["AP50"] == reports[name]["chosen"]["AP50"]
-    assert "AP50" not in reports["none"]["chosen"] and "val" not in reports["none"]
-    assert len(list((tmp_path / "none" / "checkpoints").iterdir())) <= 3 * 2  # two and the start; once more for last.pt
+def test_starving__counts_steps_in_a_row_and_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptedge.training.watch.supervise.STARVING", 2)
+    made, told = Made(), []
+    for step, boxes in enumerate((0.0, 1.0, 0.0, 0.0, 0.0, 0.0, None, 0.0), 1):
+        made.step(step, pseudo_boxes=boxes)
+        told.append(made.supervisor.starving)
+    assert told == [False, False, False, True, False, True, False, False]
+    assert made.supervisor.hungry_steps == 6 and made.supervisor.hungry == 1
 
 
-def test_adapt__starvation_is_said_and_survived(
-    ptedge: Shell, taught: Path, target_frames: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ptedge.training.watch.supervise.STARVING", 3)
-    run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
-    sets = ("pseudo.score_threshold=1.0", "optim.weight_decay=0.0")
-    status, err = ptedge.adapt(taught, run, *words, steps=4, sets=sets)
-    assert status == 0, err
-    assert "no pseudo box in the last 3 steps" in err
-    assert summary(run)["steps_without_pseudo_boxes"] == 4
-    assert summary(run)["guards"] == []
+def test_state__what_a_resumed_run_takes_up() -> None:
+    made = Made(choice=ChoiceConfig(keep=1))
+    made.step(1, pseudo_boxes=0.0)
+    assert made.supervisor.state(1)["good"] is None  # last.pt holds it anyway
+    made.step(2, USED_UP)
+    state = made.supervisor.state(2)
+    assert float(state["good"]["student"]["weight"]) == 1.0 and state["hungry_steps"] == 1
+    again = Made()
+    assert again.supervisor.begin({"supervisor": state})
+    assert [c.step for c in again.supervisor.candidates] == [0, 2] and again.folder.kept == [0, 2]
+    assert again.supervisor.guard.good_step == 1 and again.reads == 1  # nothing is read anew
+    again.step(3, BAD)
+    assert again.stands_at == (1.0, 1.0)
 
 
-def test_adapt__choice_switched_off_deploys_the_last(
-    ptedge: Shell, taught: Path, target_frames: Path, tmp_path: Path
-) -> None:
-    run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
-    sets = (*ABSURD, "guard.enabled=false", "choice.enabled=false", "optim.lr=0.5")
-    assert ptedge.adapt(taught, run, *words, steps=3, sets=sets)[0] == 0
-    assert (run / "model.pt").read_bytes() == (run / "last_model.pt").read_bytes()
-    assert not same_weights(run / "model.pt", taught)
-    assert summary(run)["chosen"]["step"] == 3
-
-
-def test_adapt__source_run_is_watched_too(
-    ptedge: Shell, taught: Path, source_data: Path, target_frames: Path, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    words = ["--target", target_frames, "--source", source_data]
-    status, err = ptedge.adapt(taught, run, *words, steps=2, sets=("optim.lr=0.0001",))
-    assert status == 0, err
-    signals = lines(run)[-1]["monitor"]
-    assert {"boxes", "objects", "source_agreement", "student_agreement", "consistency"} <= set(signals)
-    assert "agrees with source" in err and summary(run)["last"]["signals"] == signals
+def test_begin__an_ended_run_stays_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    made = Made()
+    for step in range(1, 5):
+        made.step(step, BAD)
+    assert made.supervisor.guard.stopped and made.supervisor.summary(4)["stopped_by_guard"]
+    assert not Made().supervisor.begin({"supervisor": made.supervisor.state(4)})
+    assert "nothing is left to do: guard at step 4: min_source_coverage" in capsys.readouterr().err
