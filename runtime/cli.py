@@ -91,6 +91,12 @@ SOURCE = grouped(
     click.option("--loop", is_flag=True, help="Begin files again at their end."),
     click.option("--flip", type=click.Choice(FLIPS), help="Mirror; both turns by 180 degrees."),
     click.option("--strict", is_flag=True, help="Exit status 1 when one of several sources fails."),
+    click.option(
+        "--source-auth",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Logins of live sources, as .netrc has them.  [default: PTEDGE_SOURCE_AUTH_FILE, PTEDGE_SOURCE_AUTH]",
+    ),
 )
 MODEL = grouped("model", ModelOptions, BACKEND, THREADS)
 COLLECT = grouped(

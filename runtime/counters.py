@@ -128,6 +128,12 @@ class RunSource:
         return list(self.source.skipped) if self.source is not None else []
 
     @property
+    def dim(self) -> int:
+        """Image files of 16 bits that use only the lowest twelve, and so came out nearly black."""
+        status = getattr(self.source, "status", None)
+        return int(status.dim) if status is not None else 0
+
+    @property
     def live(self) -> dict[str, Any]:
         """Counters of a live source: state, reconnects, stalls, corrupt frames; empty for files."""
         status = getattr(self.source, "status", None)
@@ -136,7 +142,7 @@ class RunSource:
     def to_json(self) -> dict[str, Any]:
         """For the report and ``/status.json``."""
         about = {"name": self.name, "source": self.shown, "kind": self.kind, "read": self.read, "frames": self.frames}
-        about |= {"detections": self.detections, "dropped": self.dropped, "skipped": len(self.skipped)}
+        about |= {"detections": self.detections, "dropped": self.dropped, "skipped": len(self.skipped), "dim": self.dim}
         about |= {"ended": self.ended, "error": self.error}
         return about | ({"live": self.live} if self.live else {})
 

@@ -32,6 +32,7 @@ class SourceOptions:
         loop: begin files again at their end.
         flip: mirror; ``both`` turns by 180 degrees.
         strict: one failing source of several makes the exit status 1.
+        source_auth: file of logins by host; ``None`` for what the environment says.
     """
 
     realtime: bool | None = None
@@ -42,6 +43,7 @@ class SourceOptions:
     loop: bool = False
     flip: Literal["horizontal", "vertical", "both"] | None = None
     strict: bool = False
+    source_auth: Path | None = None
 
     def __post_init__(self) -> None:
         require("start", self.start, 0)

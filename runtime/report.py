@@ -67,6 +67,9 @@ def tell(report: dict[str, Any], realtime: bool) -> None:
     if len(sources) > 1:
         for about in sources:
             log(f"{about['name']}: {about['frames']} frames, {about['detections']} detections")
+    dim = sum(about["dim"] for about in sources)
+    if dim:
+        log(f"{dim} images of 16 bits use only the lowest 12 and came out nearly black; ptedge data check names such")
     line = f"{report['frames']} frames, {report['detections']} detections, {report['fps']:.1f} frames/s"
     line += f", {len(skipped)} skipped" if skipped else ""
     line += f", {report['dropped']} dropped to keep up" if report["dropped"] else ""

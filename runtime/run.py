@@ -104,7 +104,7 @@ def model_facts(predictor: BundlePredictor) -> dict[str, Any]:
 
 def _open(spec: str, options: SourceOptions) -> FrameSource:
     # a camera's reader keeps the newest frame by itself, unless every frame is wanted
-    live = LiveOptions(newest=options.realtime is not False, on_event=_tell_event)
+    live = LiveOptions(newest=options.realtime is not False, login_file=options.source_auth, on_event=_tell_event)
     return open_frames(
         spec,
         start=options.start,

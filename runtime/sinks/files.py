@@ -28,6 +28,7 @@ from ptedge.frames.address import mask_credentials
 from ptedge.frames.source import Frame
 
 JPEG_QUALITY = 92
+LONGEST_STEM = 200  # bytes
 
 
 @dataclass
@@ -209,8 +210,10 @@ class ImagesSink:
 
 
 def image_name(frame: Frame) -> str:
-    """File name for a frame's picture: its number, and the name of its file where it has one."""
+    """File name for a frame's picture: its number, and the name of its file where it has one, shortened if too long."""
     stem = f"_{Path(frame.file).stem}" if frame.file else ""
+    # bytes, of which a name may have 255, and the temporary name is longer; no character is cut in two
+    stem = stem.encode("utf-8", "backslashreplace")[:LONGEST_STEM].decode("utf-8", "ignore")
     return f"{frame.index:06d}{stem}.jpg"
 
 

@@ -19,6 +19,7 @@ from .files import Result
 DEFAULT_FPS = 25.0
 RESERVE = 16 << 20  # bytes left on the disk when writing stops: OpenCV hides a full disk, and the index comes last
 LOOK_EVERY = 10  # frames between two looks at the disk
+_LARGEST_NUMERATOR = 65535
 LONGEST_GAP = 5.0  # seconds of standstill that are shown; a camera silent for an hour does not fill the disk
 
 
@@ -37,7 +38,7 @@ class VideoSink:
             fps: frames a second; ``None`` takes 25.
         """
         self.path = path
-        self._fps = fps or DEFAULT_FPS
+        self._fps = holdable_rate(fps) if fps else DEFAULT_FPS
         self._temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
         self._writer: cv2.VideoWriter | None = None
         self._size = (0, 0)  # width, height
@@ -102,6 +103,21 @@ class VideoSink:
             self._start = time - self._written / self._fps
             return 1
         return max(due, 0)
+
+
+def holdable_rate(fps: float) -> float:
+    """The nearest rate that an MPEG-4 file can hold, within 0.1 % from 1 frame a second on.
+
+    The codec stores a fraction whose numerator is at most 65535, and OpenCV makes the fraction from decimals. Rates
+    below 1 become 1, where OpenCV would round by per cents; frames are placed by their times anyway.
+
+    Args:
+        fps: above 0.
+    """
+    if fps <= 1.0:
+        return 1.0
+    decimals = next((d for d in (3, 2, 1) if fps * 10**d < _LARGEST_NUMERATOR), 0)
+    return min(round(fps, decimals), float(_LARGEST_NUMERATOR))
 
 
 def _remove_remains(path: Path) -> None:

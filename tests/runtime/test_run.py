@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from servers.mjpeg_server import MjpegServer
 from tiny_model import tiny_bundle, tiny_onnx
 
 from ptedge.cli import cli
@@ -185,3 +186,17 @@ def test_run__a_camera_and_a_video(bundle: Path, camera: str, videos: list[Path]
     command = ("run", bundle, camera, videos[0], "--out", tmp_path / "out", "--limit", 8, "--lossless", "--json")
     report = json.loads(ptedge(*command).stdout)
     assert [about["frames"] for about in report["sources"]] == [8, 8] and report["dropped"] == 0
+
+
+def test_run__login_from_a_file(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "logins").write_text("machine 127.0.0.1 login camera password Ge#heim")
+    with MjpegServer(login=("camera", "Ge#heim")) as camera:
+        done = ptedge("run", bundle, camera.url, "--source-auth", tmp_path / "logins", "--limit", 2, "--out", tmp_path)
+        assert "heim" not in done.output
+    assert len(lines(tmp_path)) >= 1
+
+
+def test_run__twelve_bits_in_sixteen_are_told(bundle: Path, tmp_path: Path) -> None:
+    assert cv2.imwrite(str(tmp_path / "a.png"), np.full((48, 64), 4095, np.uint16))
+    done = ptedge("run", bundle, tmp_path / "a.png", "--out", tmp_path / "out", "--save", "jsonl")
+    assert "1 images of 16 bits use only the lowest 12" in done.output

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,14 @@ def test_images__named_by_number_and_file(tmp_path: Path) -> None:
     picture = read_image(tmp_path / "images" / "000002.jpg")
     assert np.abs(picture[75, 110].astype(int) - (200, 100, 50)).max() < 8  # colours in order: red is red
     assert image_name(result(2).frame) == "000002.jpg"
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "写" * 83, "ü" * 125])
+def test_images__long_names_are_shortened(tmp_path: Path, name: str) -> None:
+    sink = ImagesSink(tmp_path / "images")
+    sink.write(result(0, file=f"in/{name}.png"))
+    (written,) = (tmp_path / "images").iterdir()
+    assert written.name.startswith(f"000000_{name[:60]}") and len(os.fsencode(written.name)) <= 211
 
 
 def test_annotated__leaves_out_low_scores() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from made_results import NAMES, result, video_frames
@@ -11,7 +12,7 @@ from ptedge.detections import Detections
 from ptedge.errors import OutputError
 from ptedge.frames.source import Frame
 from ptedge.runtime.sinks.files import Result
-from ptedge.runtime.sinks.video import VideoSink, fit
+from ptedge.runtime.sinks.video import VideoSink, fit, holdable_rate
 
 
 def test_video__one_frame_each_under_its_final_name_only_when_closed(tmp_path: Path) -> None:
@@ -30,6 +31,24 @@ def test_video__variable_rate_keeps_its_speed(tmp_path: Path) -> None:
         sink.write(result(i, time=time))
     sink.close()
     assert video_frames(tmp_path / "video.mp4") == 11  # one second at 10 a second, both ends
+
+
+@pytest.mark.parametrize("fps", [211.222, 66.667, 70.1234, 196.263, 23.976, 29.97, 59.94, 999.999, 1.0])
+def test_video__any_rate_can_be_held(tmp_path: Path, fps: float) -> None:
+    sink = VideoSink(tmp_path / "video.mp4", fps)
+    for i in range(6):
+        sink.write(result(i, time=i / fps))
+    sink.close()
+    assert video_frames(tmp_path / "video.mp4") == 6
+    capture = cv2.VideoCapture(str(tmp_path / "video.mp4"))
+    assert capture.get(cv2.CAP_PROP_FPS) == pytest.approx(fps, rel=0.001)
+    capture.release()
+
+
+def test_holdable_rate() -> None:
+    assert [holdable_rate(fps) for fps in (1 / 60, 0.0001, 1.0, 29.97, 66.6666, 211.222, 9000.5, 1e9)] == [
+        1.0, 1.0, 1.0, 29.97, 66.67, 211.22, 9000.0, 65535.0
+    ]  # fmt: skip
 
 
 def test_video__jump_of_the_clock_does_not_fill_the_disk(tmp_path: Path) -> None:
