@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ptedge.data.build import RawBox, RawImage, build_dataset
+from ptedge.data.build import MALFORMED, NOT_LISTED, Counts, RawBox, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ClassRules, class_table
-from ptedge.data.coco import load_json
 from ptedge.data.dataset import Dataset
+from ptedge.data.documents import load_json
+from ptedge.data.locate import ImageFinder
+from ptedge.data.splits import Use, choose_split
+from ptedge.data.values import flag, name_text, outline_box
 from ptedge.errors import InputError
 
 # the eight classes with instances that the benchmark scores, in the order of its label ids
 CLASSES = ("person", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle")
+
+# its other labels; what is none of either is another data set's, or a slip of the pen
+_OTHER_LABELS = frozenset(
+    """unlabeled, ego vehicle, rectification border, out of roi, static, dynamic, ground, road, sidewalk, parking,
+    rail track, building, wall, fence, guard rail, bridge, tunnel, pole, polegroup, traffic light, traffic sign,
+    vegetation, terrain, sky, caravan, trailer, license plate""".replace("\n    ", " ").split(", ")
+)
 
 _ENDING = "_gtFine_polygons.json"
 FOG_BETAS = (0.005, 0.01, 0.02)
@@ -28,6 +36,7 @@ def read_cityscapes(
     beta: float | None = None,
     annotations: Path | None = None,
     images: Path | None = None,
+    use: Use = "look",
 ) -> Dataset:
     """Read ``gtFine/<split>/<city>/*_polygons.json`` with ``leftImg8bit`` (or ``leftImg8bit_foggy``) beside ``gtFine``.
 
@@ -37,10 +46,11 @@ def read_cityscapes(
     Args:
         path: folder that holds ``gtFine`` and ``leftImg8bit``.
         rules: classes wanted; without a list the eight instance classes of the benchmark.
-        split: ``train``, ``val`` or ``test``; ``None`` takes ``train``.
+        split: ``train``, ``val`` or ``test``; ``None`` takes ``train``, or for scoring ``val``.
         beta: fog density of Foggy Cityscapes, 0.005, 0.01 or 0.02; ``None`` for the clear images.
         annotations: folder of the polygons; ``None`` for ``gtFine``.
         images: folder of the images; ``None`` for ``leftImg8bit`` or ``leftImg8bit_foggy``.
+        use: what the data are for.
 
     Raises:
         InputError: no polygons, or an unreadable file.
@@ -48,41 +58,54 @@ def read_cityscapes(
     kind = "cityscapes" if beta is None else "foggy_cityscapes"
     polygons = annotations or path / "gtFine"
     pictures = images or path / ("leftImg8bit" if beta is None else "leftImg8bit_foggy")
-    split = split or "train"
+    splits = sorted(folder.name for folder in polygons.iterdir() if folder.is_dir()) if polygons.is_dir() else []
+    split = choose_split(splits, split, use, str(polygons))
     files = sorted((polygons / split).glob(f"*/*{_ENDING}"))
     if not files:
-        known = sorted(folder.name for folder in polygons.iterdir() if folder.is_dir()) if polygons.is_dir() else []
-        raise InputError(
-            f"{polygons / split} holds no <city>/*{_ENDING}. Splits in {polygons}: {', '.join(known) or 'none'}"
-        )
+        raise InputError(f"{polygons / split} holds no <city>/*{_ENDING}")
     ending = "_leftImg8bit.png" if beta is None else f"_leftImg8bit_foggy_beta_{beta:g}.png"
+    counts = Counts()
+    stems = [file.name[: -len(_ENDING)] for file in files]
+    names = [(f"{file.parent.name}/{stem}{ending}",) for file, stem in zip(files, stems, strict=True)]
+    found = ImageFinder([pictures / split], counts, [pictures]).find_all(names)
     things = set(rules.classes or CLASSES) | set(rules.class_map) | set(rules.ignore) | set(CLASSES)
     raw = []
-    for file in files:
-        stem = file.name[: -len(_ENDING)]
-        width, height, boxes = _read_file(file, things)
-        image = pictures / split / file.parent.name / f"{stem}{ending}"
+    for file, stem, image in zip(files, stems, found, strict=True):
+        width, height, boxes = _read_file(file, things, counts)
         raw.append(RawImage(image, width, height, boxes, stem))
     if rules.classes is None and not rules.class_map:
         rules = replace(rules, classes=tuple(name for name in CLASSES if name not in rules.ignore))
-    return build_dataset(path, kind, raw, class_table(CLASSES, rules, str(path)), Counter(), declared=True)
+    return build_dataset(path, kind, raw, class_table(CLASSES, rules, str(path)), counts, declared=True, split=split)
 
 
-def _read_file(file: Path, things: set[str]) -> tuple[int, int, list[RawBox]]:
+def _read_file(file: Path, things: set[str], counts: Counts) -> tuple[int, int, list[RawBox]]:
     document = load_json(file)
-    try:
-        return int(document["imgWidth"]), int(document["imgHeight"]), _boxes(document["objects"], things)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{file} is not of Cityscapes' form (imgWidth, imgHeight, objects): {error!r}") from None
-
-
-def _boxes(objects: Sequence[Any], things: set[str]) -> list[RawBox]:
+    objects = document.get("objects") if isinstance(document, dict) else None
+    if not isinstance(objects, list) or "imgWidth" not in document or "imgHeight" not in document:
+        raise InputError(f"{file} is not of Cityscapes' form (imgWidth, imgHeight, and a list of objects)")
     boxes = []
     for item in objects:
-        label, polygon = str(item.get("label", "")), item.get("polygon") or []
-        name = label.removesuffix("group")
-        if name not in things or item.get("deleted") or not polygon:
-            continue
-        xs, ys = [float(x) for x, _ in polygon], [float(y) for _, y in polygon]
-        boxes.append(RawBox(name, (min(xs), min(ys), max(xs), max(ys)), label != name))
-    return boxes
+        box = _raw_box(item, things, counts)
+        if box is not None:
+            boxes.append(box)
+    return *image_pixels(document["imgWidth"], document["imgHeight"], counts), boxes
+
+
+def _raw_box(item: Any, things: set[str], counts: Counts) -> RawBox | None:
+    label = name_text(item.get("label")) if isinstance(item, dict) else None
+    if label is None:
+        counts.dropped["object without a label"] += 1
+        return None
+    deleted, name = flag(item.get("deleted")), label.removesuffix("group")
+    if deleted or (label in _OTHER_LABELS and name not in things):
+        return None
+    box = outline_box(item.get("polygon"))
+    if name not in things:
+        counts.dropped[f"{NOT_LISTED}{label}"] += 1
+    elif deleted is None:
+        counts.dropped["deleted is neither 0 nor 1"] += 1
+    elif box is None:
+        counts.dropped[MALFORMED] += 1
+    else:
+        return RawBox(name, box, label != name)
+    return None

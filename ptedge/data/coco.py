@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ptedge.data.build import RawBox, RawImage, build_dataset, number_box
+from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ANY_CLASS, ClassRules, class_table
 from ptedge.data.dataset import Dataset
+from ptedge.data.documents import load_json
 from ptedge.data.locate import ImageFinder
+from ptedge.data.values import Box, entry_id, flag, name_text, number_box, outline_box, shown
 from ptedge.errors import InputError
 from ptedge.files import write_json
 
@@ -20,12 +20,13 @@ def read_coco(path: Path, rules: ClassRules, images: Path | None = None) -> Data
     """Read COCO annotations.
 
     Classes keep the order of the category ids, which may have gaps. ``iscrowd`` boxes become ignore regions. Images
-    without annotations stay in.
+    without annotations stay in. An annotation without ``bbox`` gets the box around its polygons.
 
     Args:
         path: json file.
         rules: classes wanted.
-        images: folder of the images; ``None`` looks in the json's folder, its ``images/``, and the same one level up.
+        images: folder of the images; ``None`` looks in the json's folder, its ``images/``, that folder's part of the
+            json's name (``instances_train.json``: ``train``), and the same one level up.
 
     Raises:
         InputError: unreadable, or not COCO.
@@ -33,30 +34,26 @@ def read_coco(path: Path, rules: ClassRules, images: Path | None = None) -> Data
     document = load_json(path)
     if not is_coco(document):
         raise InputError(f"{path} is no COCO file: it needs the lists images, annotations and categories")
-    categories = sorted(_typed(document["categories"], path, ("id", "name")), key=lambda category: category["id"])
-    names = {category["id"]: str(category["name"]) for category in categories}
+    counts = Counts()
+    names = _category_names(document["categories"], path)
     table = class_table(names.values(), rules, str(path))
-
-    finder = ImageFinder(_folders(path, images))
-    raw: dict[Any, RawImage] = {}
-    for entry in _typed(document["images"], path, ("id", "file_name")):
-        if entry["id"] in raw:
-            raise InputError(f"{path}: two images have the id {entry['id']}")
-        file = finder.find(str(entry["file_name"]))
-        raw[entry["id"]] = RawImage(file, _pixels(entry, "width"), _pixels(entry, "height"), [], entry["id"])
-
-    dropped: Counter[str] = Counter()
-    for entry in _typed(document["annotations"], path, ("image_id", "category_id")):
-        image, name, box = raw.get(entry["image_id"]), names.get(entry["category_id"]), number_box(entry.get("bbox"))
+    raw = _images(document["images"], path, images, counts)
+    for entry in _typed(document["annotations"], "annotation", path, ("image_id", "category_id")):
+        image_id, category_id = entry_id(entry["image_id"]), entry_id(entry["category_id"])
+        image = raw.get(image_id) if image_id is not None else None
+        name = names.get(category_id) if category_id is not None else None
+        crowd, box = flag(entry.get("iscrowd")), _box(entry)
         if image is None:
-            dropped["image id not listed"] += 1
+            counts.dropped["image id not listed"] += 1
         elif name is None:
-            dropped["category id not listed"] += 1
-        elif box is None:
-            dropped["malformed box"] += 1
+            counts.dropped["category id not listed"] += 1
+        elif crowd is None:
+            counts.dropped["iscrowd is neither 0 nor 1"] += 1
+        elif isinstance(box, str):
+            counts.dropped[box] += 1
         else:
-            image.boxes.append(RawBox(name, _xywh_to_xyxy(box), bool(entry.get("iscrowd", 0))))
-    return build_dataset(path, "coco", raw.values(), table, dropped, declared=True)
+            image.boxes.append(RawBox(name, box, crowd))
+    return build_dataset(path, "coco", raw.values(), table, counts, declared=True)
 
 
 def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: str = "unknown") -> None:
@@ -136,14 +133,16 @@ def coco_annotation(
     return {**common, "bbox": parts, "area": area, "iscrowd": int(ignore)}
 
 
-def coco_category_ids(path: Path, class_names: Sequence[str]) -> list[int] | None:
+def coco_category_ids(path: Path, class_names: Sequence[str]) -> list[int | str] | None:
     """Ids that a COCO json gives to classes, by label; ``None`` where it is no COCO json or lacks one of them."""
     if path.suffix.lower() != ".json":
         return None
     document = load_json(path)
     if not is_coco(document):
         return None
-    ids = {str(category["name"]): int(category["id"]) for category in document["categories"]}
+    ids: dict[str, int | str] = {}
+    for key, name in _category_names(document["categories"], path).items():
+        ids.setdefault(name, key)
     return [ids[name] for name in class_names] if all(name in ids for name in class_names) else None
 
 
@@ -153,39 +152,83 @@ def is_coco(document: Any) -> bool:
     return isinstance(document, dict) and all(isinstance(document.get(key), list) for key in keys)
 
 
-def load_json(path: Path) -> Any:
-    """Read a JSON file the user named.
+def _category_names(categories: list[Any], path: Path) -> dict[int | str, str]:
+    """Names by id, in the order of the ids, numbers before text."""
+    names: dict[int | str, str] = {}
+    for i, entry in enumerate(_typed(categories, "category", path, ("id", "name"))):
+        key, name = _id_of(entry, "category", i, path), name_text(entry["name"])
+        if name is None:
+            raise InputError(f"{path}: category {i} has the name {shown(entry['name'])}; it must be text")
+        if key in names:
+            raise InputError(f"{path}: two categories have the id {key!r}")
+        names[key] = name
+    return dict(sorted(names.items(), key=lambda item: (isinstance(item[0], str), item[0])))
 
-    Raises:
-        InputError: unreadable or no JSON.
-    """
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"annotations {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON: {error}") from None
+
+def _images(entries: list[Any], path: Path, folder: Path | None, counts: Counts) -> dict[int | str, RawImage]:
+    entries = _typed(entries, "image", path, ("id", "file_name"))
+    named = []
+    for i, entry in enumerate(entries):
+        name = name_text(entry["file_name"])
+        if name is None:
+            raise InputError(f"{path}: image {i} has the file_name {shown(entry['file_name'])}; it must be text")
+        named.append((name,))
+    files = ImageFinder(_folders(path, folder), counts, _below(path, folder)).find_all(named)
+    raw: dict[int | str, RawImage] = {}
+    for i, (entry, file) in enumerate(zip(entries, files, strict=True)):
+        key = _id_of(entry, "image", i, path)
+        if key in raw:
+            raise InputError(f"{path}: two images have the id {key!r}")
+        width, height = image_pixels(entry.get("width"), entry.get("height"), counts)
+        raw[key] = RawImage(file, width, height, [], entry["id"] if isinstance(entry["id"], str) else key)
+    return raw
 
 
 def _folders(path: Path, images: Path | None) -> list[Path]:
+    here, above = path.parent, path.parent.parent
+    # annotations/instances_val2017.json goes with val2017/ or images/val2017/ beside the folder annotations/
+    split = path.stem.rpartition("_")[2]
+    if images is not None:
+        return [images, images / split]
+    return [base / part for base in (here, above) for part in ("", "images", split, f"images/{split}")]
+
+
+def _below(path: Path, images: Path | None) -> list[Path]:
     if images is not None:
         return [images]
-    here, above = path.parent, path.parent.parent
-    # annotations/instances_val2017.json goes with val2017/ beside the folder annotations/
-    split = path.stem.rpartition("_")[2]
-    return [here, here / "images", here / split, above, above / "images", above / split]
+    return [path.parent.parent if path.parent.name in ("annotations", "labels") else path.parent]
 
 
-def _typed(entries: list[Any], path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+def _typed(entries: list[Any], what: str, path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or any(key not in entry for key in keys):
-            raise InputError(f"{path}: entry {i} needs the keys {', '.join(keys)}, got {str(entry)[:80]}")
+            raise InputError(f"{path}: {what} {i} needs the keys {', '.join(keys)}, got {shown(entry)}")
     return entries
 
 
-def _pixels(entry: dict[str, Any], key: str) -> int:
-    value = entry.get(key)
-    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+def _id_of(entry: dict[str, Any], what: str, i: int, path: Path) -> int | str:
+    key = entry_id(entry["id"])
+    if key is None:
+        raise InputError(f"{path}: {what} {i} has the id {shown(entry['id'])}; it must be a number or text")
+    return key
+
+
+def _box(entry: dict[str, Any]) -> Box | str:
+    """The box of an annotation, or why there is none."""
+    given, outlines = entry.get("bbox"), entry.get("segmentation")
+    if given is None or given == []:
+        if isinstance(outlines, dict):
+            return "no bbox, and a mask in RLE"
+        if not isinstance(outlines, list) or not outlines:
+            return MALFORMED
+        points: list[Any] = []
+        for outline in outlines:
+            if not isinstance(outline, list) or len(outline) < 6 or len(outline) % 2:
+                return MALFORMED
+            points += zip(outline[0::2], outline[1::2], strict=True)
+        return outline_box(points) or MALFORMED
+    box = number_box(given)
+    return _xywh_to_xyxy(box) if box is not None else MALFORMED
 
 
 def _xywh_to_xyxy(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:

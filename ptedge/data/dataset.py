@@ -44,8 +44,11 @@ class Dataset:
         class_names: names by label.
         samples: one an image, images without objects included.
         dropped: reasons and counts of boxes left out while reading (degenerate, outside, class not listed).
+        passed_over: reasons and counts of files and entries that nothing was read from (a label file without an image).
+        notes: counts of what was taken but deserves a look (boxes cut at the border, images without a label file).
         declared: the format lists its classes; otherwise they were collected from the boxes, and a class without any
             box is absent.
+        split: part that was read, where the data have parts.
     """
 
     root: Path
@@ -53,7 +56,10 @@ class Dataset:
     class_names: tuple[str, ...]
     samples: tuple[Sample, ...]
     dropped: dict[str, int] = field(default_factory=dict)
+    passed_over: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
     declared: bool = True
+    split: str | None = None
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -62,3 +68,13 @@ class Dataset:
     def num_boxes(self) -> int:
         """Boxes that count: not marked ignore."""
         return int(sum((~sample.ignore).sum() for sample in self.samples))
+
+    @property
+    def remarks(self) -> str:
+        """All that was left out or deserves a look, in one line; empty when there is nothing."""
+        parts = (("left out", {**self.dropped, **self.passed_over}), ("note", self.notes))
+        return "; ".join(
+            f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in counts.items())
+            for title, counts in parts
+            if counts
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,9 @@ from ptedge.data.cityscapes import FOG_BETAS, read_cityscapes
 from ptedge.data.classes import ClassRules
 from ptedge.data.coco import read_coco
 from ptedge.data.dataset import Dataset
+from ptedge.data.documents import read_text
 from ptedge.data.kitti import read_kitti
+from ptedge.data.splits import Use, refuse_split
 from ptedge.data.voc import read_voc
 from ptedge.data.yolo import read_yolo, read_yolo_folder
 from ptedge.errors import ConfigError, InputError
@@ -60,13 +63,14 @@ class Description:
             raise ValueError(f"classes {list(self.classes)} holds a name twice")
 
 
-def read_description(path: Path, split: str | None = None) -> Dataset:
+def read_description(path: Path, split: str | None = None, use: Use = "look") -> Dataset:
     """Read the data set that a TOML file describes.
 
     Args:
         path: TOML file with the keys of :class:`Description` and a table ``class_map`` (name in the annotations =
             our name).
-        split: part to read where the file does not say.
+        split: part to read; ``None`` for the file's, or where it has none for what ``use`` needs.
+        use: what the data are for.
 
     Raises:
         ConfigError: no TOML, or a wrong key or value.
@@ -85,37 +89,36 @@ def read_description(path: Path, split: str | None = None) -> Dataset:
             f"{path}: class_map leads to {foreign}, which classes {list(description.classes or ())} lacks"
         )
     rules = ClassRules(description.classes, class_map, frozenset(description.ignore))
-    return _read(path, description, rules, description.split or split)
+    return _read(path, description, rules, split or description.split, use)
 
 
-def _read(path: Path, description: Description, rules: ClassRules, split: str | None) -> Dataset:
+def _read(path: Path, description: Description, rules: ClassRules, split: str | None, use: Use) -> Dataset:
     root = path.parent / description.root
     annotations = root / description.annotations if description.annotations is not None else None
     images = root / description.images if description.images is not None else None
     for place in (root, annotations, images):
-        if place is not None and not place.exists():
+        if place is not None and not os.path.exists(place):
             raise InputError(f"{path} points to {place}, which does not exist")
     kind = description.format
     if kind in ("coco", "bdd100k"):
-        if annotations is None or not annotations.is_file():
+        if annotations is None or (kind == "coco" and not annotations.is_file()):
             raise InputError(f'{path}: format {kind} needs annotations = "....json"')
+        refuse_split(split, path, kind)
         return read_coco(annotations, rules, images) if kind == "coco" else read_bdd100k(annotations, rules, images)
     if kind in ("voc", "sim10k"):
-        return read_voc(annotations or root, rules, images, description.split, kind)
+        return read_voc(annotations or root, rules, images, split, kind, use)
     if kind == "kitti":
-        return read_kitti(root, rules, images, annotations)
+        return read_kitti(root, rules, images, annotations, split, use)
     if kind == "yolo":
         if annotations is not None and annotations.is_file():
-            return read_yolo(annotations, rules, split)
-        return read_yolo_folder(annotations or root, rules, images)
-    return read_cityscapes(root, rules, split, description.beta, annotations, images)
+            return read_yolo(annotations, rules, split, use)
+        return read_yolo_folder(annotations or root, rules, images, split=split, use=use)
+    return read_cityscapes(root, rules, split, description.beta, annotations, images, use)
 
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        values: dict[str, Any] = tomllib.loads(read_text(path).replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
     return values

@@ -2,51 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
 
+from ptedge.data.build import Counts
 from ptedge.data.dataset import Dataset
 from ptedge.errors import InputError
-from ptedge.frames.images import is_image_name
+from ptedge.frames.images import IMAGE_SUFFIXES, image_size
+
+# further names of JPEG files, which OpenCV tells by their content
+SUFFIXES = IMAGE_SUFFIXES | {".jfif", ".jpe", ".jif"}
+# pictures that OpenCV cannot read, or only in some builds; worth a word where they lie among the others
+OTHER_SUFFIXES = frozenset({".heic", ".heif", ".gif", ".dng", ".mpo", ".jxl", ".tga", ".cr2", ".nef", ".arw", ".raw"})
+
+AMBIGUOUS = "image name that fits several files, or shares its only file with another name"
+ELSEWHERE = "image name that lies in several folders (the first taken)"
+
+_MOST_WALKED = 200_000  # files looked at below a folder for a name that is not where it should be
+
+
+@dataclass(frozen=True)
+class _Hit:
+    """A file found; exact where it has the image's first name in one of the folders themselves."""
+
+    path: Path
+    exact: bool
 
 
 class ImageFinder:
-    """Looks for images in a few folders; a folder is listed once, and only if a name is not there as written.
+    """Finds images by the names in annotations; folders are listed once, and only if a name is not there as written.
+
+    A name is tried as it is, then with another suffix, capitals or form of its accents, then without its leading
+    folders (``data/``, ``/home/someone/set/``, ``..\\media\\``), then anywhere below the folders if it is the only file
+    of that name. What fits several files fits none.
 
     Args:
         folders: where to look, most likely first.
+        below: folders whose sub-folders are searched at last; ``None`` for the first of ``folders``.
+        counts: notes are added to.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = list(folders)
-        self._stems: dict[Path, dict[str, Path]] = {}
+    def __init__(self, folders: Sequence[Path], counts: Counts, below: Sequence[Path] | None = None) -> None:
+        self._folders = list(dict.fromkeys(folders))
+        self._below = list(folders[:1] if below is None else below)
+        self._counts = counts
+        self._listed: dict[Path, dict[str, list[Path]]] = {}
+        self._walked: dict[str, list[Path]] | None = None
 
     def find(self, name: str) -> Path:
-        """The file called ``name``, else one of the same stem (``a.png`` may have become ``a.jpg``).
+        """The file called ``name``, or where it was expected first; as :meth:`find_all` for a single name."""
+        return self.find_all([(name,)])[0]
+
+    def find_all(self, images: Sequence[Sequence[str]]) -> list[Path]:
+        """The files of many images.
 
         Args:
-            name: file name, possibly with folders; backslashes count as slashes.
+            images: names of each image, the surest first; they may hold folders, backslashes or ``%20``.
 
         Returns:
-            An existing file, or where it was expected first.
+            For each an existing file, or where it was expected first.
         """
-        relative = PurePosixPath(name.replace("\\", "/"))
-        for i, folder in enumerate(self._folders):
-            if (folder / relative).is_file():
-                if i:  # the rest will most likely lie there, too
-                    self._folders.insert(0, self._folders.pop(i))
-                return folder / relative
-        for folder in self._folders:
-            found = self._by_stem(folder / relative.parent).get(relative.stem)
-            if found is not None:
-                return found
-        return self._folders[0] / relative
+        hits = [self._find(names) for names in images]
+        users = Counter(os.path.normpath(hit.path) for hit in hits if hit is not None)
+        found = []
+        for names, hit in zip(images, hits, strict=True):
+            # cam1/7.jpg and cam2/7.jpg are not both the one 7.jpg that is there
+            shared = hit is not None and not hit.exact and users[os.path.normpath(hit.path)] > 1
+            self._counts.passed_over[AMBIGUOUS] += shared
+            found.append(self._folders[0] / _plain(names[0]) if hit is None or shared else hit.path)
+        return found
 
-    def _by_stem(self, folder: Path) -> dict[str, Path]:
-        if folder not in self._stems:
-            files = sorted(folder.iterdir()) if folder.is_dir() else []
-            self._stems[folder] = {file.stem: file for file in files if is_image_name(file)}
-        return self._stems[folder]
+    def has(self, name: str) -> bool:
+        """Whether a file of exactly this name lies in one of the folders."""
+        return any(os.path.isfile(folder / _plain(name)) for folder in self._folders)
+
+    def _find(self, names: Sequence[str]) -> _Hit | None:
+        spelt = [text for name in names for text in _spellings(name)]
+        own = set(_spellings(names[0]))
+        for text in spelt:
+            here = [folder / text for folder in self._folders if os.path.isfile(folder / text)]
+            if here:
+                if len(here) > 1 and not all(os.path.samefile(here[0], other) for other in here[1:]):
+                    self._counts.notes[ELSEWHERE] += 1
+                return _Hit(here[0], text in own)
+        for text in spelt:
+            parts = [part for part in text.split("/") if part not in ("", ".")]
+            for start in range(len(parts)):
+                for folder in self._folders:
+                    place = folder.joinpath(*parts[start:-1])
+                    files = self._in(place).get(_key(parts[-1]), [])
+                    if start and os.path.isfile(place / parts[-1]):
+                        files = [place / parts[-1]]
+                    if len(files) == 1:
+                        return _Hit(files[0], False)
+                    if files:
+                        self._counts.passed_over[AMBIGUOUS] += 1
+                        return None
+        return self._find_below(spelt)
+
+    def _find_below(self, spelt: Sequence[str]) -> _Hit | None:
+        if self._walked is None:
+            self._walked = {}
+            for file in _files_below(self._below):
+                self._walked.setdefault(_key(file.name), []).append(file)
+        for text in spelt:
+            name = text.rpartition("/")[2]
+            files = self._walked.get(_key(name), [])
+            files = [file for file in files if file.name == name] or files
+            if len(files) == 1:
+                return _Hit(files[0], False)
+            if files:
+                self._counts.passed_over[AMBIGUOUS] += 1
+                return None
+        return None
+
+    def _in(self, folder: Path) -> dict[str, list[Path]]:
+        if folder not in self._listed:
+            listed: dict[str, list[Path]] = {}
+            for file in pictures_in(folder):
+                listed.setdefault(_key(file.name), []).append(file)
+            self._listed[folder] = listed
+        return self._listed[folder]
+
+
+def is_picture(name: str) -> bool:
+    """Whether a file is taken for an image of labelled data by its name; hidden files are not."""
+    return os.path.splitext(name)[1].lower() in SUFFIXES and not name.startswith(".")
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """Image files of a folder, by name; none where there is no such folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(folder / entry.name for entry in entries if is_picture(entry.name))
+    except (OSError, ValueError):
+        return []
+
+
+def count_unreadable(files: Sequence[Path], counts: Counts) -> None:
+    """Note picture files of kinds that are not read (``.heic``, ``.gif``, ...), by kind."""
+    for file in files:
+        suffix = file.suffix.lower()
+        if suffix in OTHER_SUFFIXES:
+            counts.passed_over[f"{suffix} file (convert it to JPEG or PNG)"] += 1
 
 
 def check_images(dataset: Dataset) -> list[tuple[Path, str]]:
@@ -55,20 +158,92 @@ def check_images(dataset: Dataset) -> list[tuple[Path, str]]:
     Returns:
         (path, reason) for each.
     """
-    return [(sample.path, "missing") for sample in dataset.samples if not sample.path.is_file()]
+    return [(sample.path, "missing") for sample in dataset.samples if not os.path.isfile(sample.path)]
 
 
 def require_images(dataset: Dataset) -> None:
-    """Refuse, before any long work, a data set whose image files are not all there.
+    """Refuse, before any long work, a data set whose image files are not all there, or have not the labelled size.
+
+    Only headers are read. A file that is no image is left to whoever decodes it.
 
     Raises:
         InputError: with the count and the first few.
     """
     missing = check_images(dataset)
     if missing:
-        names = ", ".join(str(path) for path, _ in missing[:3])
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise InputError(
-            f"{dataset.root}: {len(missing)} of {len(dataset)} image files are missing: {names}{more}. "
+            f"{dataset.root}: {len(missing)} of {len(dataset)} image files are missing: {_first(missing)}. "
             "Put the images beside the annotations, or name their folder in a TOML description (images = ...)"
         )
+    wrong = _other_sizes(dataset)
+    if wrong:
+        raise InputError(
+            f"{dataset.root}: {len(wrong)} of {len(dataset)} images are not of the size their labels are for: "
+            f"{_first(wrong)}. Give the images the labels were made for, upright (EXIF rotation is applied here)"
+        )
+
+
+def _other_sizes(dataset: Dataset) -> list[tuple[Path, str]]:
+    wrong = []
+    for sample in dataset.samples:
+        try:
+            size = image_size(sample.path)
+        except InputError:
+            continue
+        if sample.width and size != (sample.width, sample.height):
+            text = f" is {size[0]} x {size[1]}, but its labels are for {sample.width} x {sample.height}"
+            wrong.append((sample.path, text))
+    return wrong
+
+
+def _first(files: Sequence[tuple[Path, str]], most: int = 3) -> str:
+    told = ", ".join(f"{path}{reason if reason != 'missing' else ''}" for path, reason in files[:most])
+    return told + (f" and {len(files) - most} more" if len(files) > most else "")
+
+
+def _plain(name: str) -> str:
+    """A name that the file system can be asked about, with slashes."""
+    text = name.replace("\\", "/").replace("\0", "\ufffd")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    return text
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """A name as written, as the file part of a web address, and with ``%20`` and the like decoded."""
+    text = _plain(name)
+    yield text
+    for mark in ("?d=", "&d="):  # as an annotation server names its local files
+        text = text.rpartition(mark)[2]
+    if "://" in text:
+        text = text.partition("://")[2].partition("?")[0]
+    decoded = _plain(unquote(text, errors="strict")) if "%" in text and _is_quoted(text) else text
+    if decoded != _plain(name):
+        yield decoded
+
+
+def _is_quoted(text: str) -> bool:
+    try:
+        return unquote(text, errors="strict") != text
+    except UnicodeDecodeError:
+        return False
+
+
+def _key(name: str) -> str:
+    """What two spellings of a file name share: no suffix, no capitals, one form of accents."""
+    stem, suffix = os.path.splitext(name)
+    bare = stem if suffix.lower() in SUFFIXES | OTHER_SUFFIXES else name
+    return unicodedata.normalize("NFC", bare).casefold()
+
+
+def _files_below(folders: Sequence[Path]) -> Iterator[Path]:
+    walked = 0
+    for folder in folders:
+        for place, below, names in os.walk(folder):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            walked += len(names) + len(below)
+            if walked > _MOST_WALKED:
+                return
+            yield from (Path(place) / name for name in sorted(names) if is_picture(name))

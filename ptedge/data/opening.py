@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,13 +12,17 @@ import numpy as np
 
 from ptedge.data.bdd100k import frames_of, read_bdd100k
 from ptedge.data.classes import ANY_CLASS, ClassRules, label_order
-from ptedge.data.coco import is_coco, load_json, read_coco
+from ptedge.data.coco import is_coco, read_coco
 from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_description
+from ptedge.data.documents import load_json, read_lines
 from ptedge.data.kitti import kitti_folder, read_kitti
+from ptedge.data.splits import Use, refuse_split
+from ptedge.data.values import is_number_text, shown
 from ptedge.data.voc import read_voc
 from ptedge.data.yaml_file import load_yaml
-from ptedge.data.yolo import find_names, read_yolo, read_yolo_folder
+from ptedge.data.yolo import read_yolo, read_yolo_folder
+from ptedge.data.yolo_names import find_names
 from ptedge.errors import InputError
 
 _KINDS = (
@@ -27,7 +32,9 @@ _KINDS = (
 _AS_FOUND = ClassRules()
 
 
-def open_dataset(path: Path | str, class_names: Sequence[str] | None = None, split: str | None = None) -> Dataset:
+def open_dataset(
+    path: Path | str, class_names: Sequence[str] | None = None, split: str | None = None, use: Use = "look"
+) -> Dataset:
     """Open labelled data of any supported format; no pixels are read.
 
     Args:
@@ -35,18 +42,20 @@ def open_dataset(path: Path | str, class_names: Sequence[str] | None = None, spl
             description.
         class_names: classes of a checkpoint or another data set. The data must have the same ones; a different order
             is no fault, labels are then remapped by name.
-        split: which part to take (``train``, ``val``) where the data have several and a description does not say.
+        split: which part to take (``train``, ``val``) where the data have several; goes before that of a description.
+        use: what for, where the data have several parts and nobody names one: ``score`` takes ``val`` or ``test`` and
+            never ``train``, ``train`` the reverse.
 
     Returns:
         The data set; its ``class_names`` equal ``class_names`` where given.
 
     Raises:
-        InputError: missing, unreadable, or no known format; the text lists what was found.
+        InputError: missing, unreadable, no known format (the text lists what was found), or without such a part.
         ClassMismatchError: the classes differ from ``class_names``.
         ConfigError: a wrong key or value in a TOML description.
     """
     path = Path(path)
-    dataset = _read(path, split)
+    dataset = _read(path, split, use)
     if class_names is not None:
         dataset = with_class_names(dataset, class_names)
     return dataset
@@ -66,43 +75,48 @@ def with_class_names(dataset: Dataset, class_names: Sequence[str]) -> Dataset:
     return replace(dataset, class_names=tuple(class_names), samples=samples)
 
 
-def _read(path: Path, split: str | None) -> Dataset:
-    if not path.exists():
+def _read(path: Path, split: str | None, use: Use) -> Dataset:
+    if not os.path.exists(path):
         raise InputError(f"data {path} does not exist")
     if path.is_dir():
-        return _read_folder(path, split)
+        return _read_folder(path, split, use)
     suffix = path.suffix.lower()
     if suffix == ".json":
         document = load_json(path)
         if is_coco(document):
+            refuse_split(split, path, "coco")
             return read_coco(path, _AS_FOUND)
         if frames_of(document) is not None:
+            refuse_split(split, path, "bdd100k")
             return read_bdd100k(path, _AS_FOUND)
-        found = f"the keys {sorted(document)[:8]}" if isinstance(document, dict) else f"a {type(document).__name__}"
+        found = (
+            f"the keys {shown(sorted(document)[:8])}" if isinstance(document, dict) else f"a {type(document).__name__}"
+        )
         raise InputError(
             f"{path} is neither COCO (images, annotations, categories) nor BDD100k (a list of frames): it holds {found}"
         )
-    if suffix in (".yaml", ".yml"):
-        return read_yolo(path, _AS_FOUND, split)
+    if suffix in (".yaml", ".yml", ".data"):
+        return read_yolo(path, _AS_FOUND, split, use)
     if suffix == ".toml":
-        return read_description(path, split)
+        return read_description(path, split, use)
     raise InputError(f"{path} is no labelled data set. Give {_KINDS}")
 
 
-def _read_folder(path: Path, split: str | None) -> Dataset:
+def _read_folder(path: Path, split: str | None, use: Use) -> Dataset:
     """Recognise a folder; the surest marks come first."""
     yamls, broken = _named_yamls(path)
-    if len(yamls) == 1:
-        return read_yolo(yamls[0], _AS_FOUND, split)
+    for marks in (yamls, sorted(path.glob("*.data"))):
+        if len(marks) == 1:
+            return read_yolo(marks[0], _AS_FOUND, split, use)
     if kitti_folder(path) is not None:
-        return read_kitti(path, _AS_FOUND)
-    if _any(path, "*.xml") or _any(path / "Annotations", "*.xml"):
-        return read_voc(path, _AS_FOUND)
-    if find_names(path) is not None or _any(path / "labels", "*.txt") or _looks_like_yolo(path):
-        return read_yolo_folder(path, _AS_FOUND)
+        return read_kitti(path, _AS_FOUND, split=split, use=use)
+    if _any(path, "*.xml") or _any(path / "Annotations", "**/*.xml"):
+        return read_voc(path, _AS_FOUND, split=split, use=use)
+    if find_names(path) is not None or _any(path / "labels", "**/*.txt") or _looks_like_yolo(path):
+        return read_yolo_folder(path, _AS_FOUND, split=split, use=use)
     files = [*sorted(path.glob("*.json")), *sorted((path / "annotations").glob("*.json"))]
-    if len(files) == 1:
-        return _read(files[0], split)
+    if files and (len(files) == 1 or frames_of(load_json(files[0])) is not None):  # BDD100k may have one frame a file
+        return _read_jsons(files, split, use)
     if (path / "gtFine").is_dir():
         raise InputError(
             f'{path} looks like Cityscapes. Write a TOML description with format = "cityscapes", root = "{path}" '
@@ -111,6 +125,13 @@ def _read_folder(path: Path, split: str | None) -> Dataset:
     if broken is not None:
         raise broken
     raise InputError(f"{path} is no labelled data set; it holds {_contents(path)}. Give {_KINDS}")
+
+
+def _read_jsons(files: Sequence[Path], split: str | None, use: Use) -> Dataset:
+    if len(files) == 1:
+        return _read(files[0], split, use)
+    refuse_split(split, files[0].parent, "bdd100k")
+    return read_bdd100k(files[0].parent, _AS_FOUND)
 
 
 def _named_yamls(folder: Path) -> tuple[list[Path], InputError | None]:
@@ -132,18 +153,10 @@ def _any(folder: Path, pattern: str) -> bool:
 def _looks_like_yolo(folder: Path) -> bool:
     """Whether the first text file that is not empty starts with a class and four numbers."""
     for file in sorted(folder.glob("*.txt"))[:20]:
-        line = file.read_text("utf-8", "replace").split("\n", 1)[0].split()
+        line = next((line.split() for line in read_lines(file) if line), [])
         if line:
-            return len(line) >= 5 and line[0].isdecimal() and all(_is_number(column) for column in line)
+            return len(line) >= 5 and all(map(is_number_text, line))
     return False
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _contents(folder: Path) -> str:

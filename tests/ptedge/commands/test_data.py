@@ -118,8 +118,9 @@ def test_convert__reads_sizes_and_clips(tmp_path: Path) -> None:
 
 
 def test_with_sizes__missing_image(tmp_path: Path) -> None:
-    dataset = open_dataset(kitti(tmp_path / "kitti"))
+    kitti(tmp_path / "kitti")
     (tmp_path / "kitti" / "image_2" / "1.png").unlink()
+    dataset = open_dataset(tmp_path / "kitti")
     with pytest.raises(InputError, match="does not exist"):
         with_sizes(dataset)
     assert suggest_anchor_sizes(dataset, (64, 64)) is None

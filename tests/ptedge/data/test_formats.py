@@ -150,7 +150,7 @@ def test_voc__split_and_flat_folder(tmp_path: Path) -> None:
     data = open_dataset(toml)
     assert [sample.path.name for sample in data.samples] == ["b.jpg", "c.jpg"]
     require_images(data)
-    with pytest.raises(InputError, match=r"Lists there: \['val'\]"):
+    with pytest.raises(InputError, match=r"no split 'train'; it names \['val'\]"):
         open_dataset(text(tmp_path / "t.toml", 'format = "voc"\nsplit = "train"'))
 
 
@@ -283,7 +283,7 @@ def test_kitti__dont_care_is_an_ignore_region(tmp_path: Path) -> None:
     assert (data.format, data.class_names, data.num_boxes) == ("kitti", ("Van",), 1)
     assert rows(data) == [([10.5, 20, 30, 40.25], 0, False), ([1, 2, 3, 4], -1, True)]
     sample = data.samples[0]
-    assert (sample.path, sample.width, sample.height, sample.image_id) == (file, 0, 0, "000001")
+    assert (sample.path, sample.width, sample.height, sample.image_id) == (file, 100, 80, "000001")
     text(tmp_path / "training" / "label_2" / "000001.txt", "Van 1 2")
     with pytest.raises(InputError, match="line 1 is no KITTI label"):
         open_dataset(tmp_path)
@@ -308,8 +308,8 @@ def test_cityscapes__polygons_and_groups(tmp_path: Path) -> None:
     assert data.class_names == ("person", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle")
     assert rows(data) == [([0, 15, 30, 50], 2, False), ([50, 50, 60, 70], 2, True)]
     assert data.samples[0].path == file and data.dropped == {}
-    with pytest.raises(InputError, match=r"Splits in .*gtFine: val"):
-        open_dataset(text(tmp_path / "t.toml", 'format = "cityscapes"'))
+    with pytest.raises(InputError, match=r"gtFine has no split to train on .*it names \['val'\]"):
+        open_dataset(text(tmp_path / "t.toml", 'format = "cityscapes"'), use="train")
     with pytest.raises(InputError, match="looks like Cityscapes"):
         open_dataset(tmp_path)
 
