@@ -21,29 +21,28 @@ def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Da
     """Open labelled data for training; some box must be there.
 
     Raises:
-        InputError: no images, missing image files, or no boxes at all.
+        InputError: no images, image files that are missing or of another size than labelled, or no boxes at all.
         ClassMismatchError: other classes than ``class_names``.
     """
-    dataset = open_dataset(path, class_names=class_names)
+    dataset = open_dataset(path, class_names=class_names, use="train")
     require_images(dataset)
     if dataset.num_boxes == 0:
         raise InputError(
-            f"{path} has {len(dataset)} images but no box to learn from{_left_out(dataset)}. Give labelled data"
+            f"{path} has {len(dataset)} images but no box to learn from{_remarks(dataset)}. Give labelled data"
         )
     return dataset
 
 
 def describe_data(dataset: Dataset) -> str:
-    """One line about a data set, dropped boxes included."""
+    """One line about a data set, with the part that was read and the counts of what was left out."""
     empty = sum(1 for s in dataset.samples if not len(s.boxes))
-    text = f"{dataset.root}: {len(dataset)} images ({empty} without objects), {dataset.num_boxes} boxes of "
-    return text + ", ".join(dataset.class_names) + _left_out(dataset)
+    part = f", split {dataset.split}" if dataset.split is not None else ""
+    text = f"{dataset.root}{part}: {len(dataset)} images ({empty} without objects), {dataset.num_boxes} boxes of "
+    return text + ", ".join(dataset.class_names) + _remarks(dataset)
 
 
-def _left_out(dataset: Dataset) -> str:
-    """Counts of boxes that were dropped while reading, by reason; empty when none was."""
-    told = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items())
-    return f"; left out: {told}" if told else ""
+def _remarks(dataset: Dataset) -> str:
+    return f"; {dataset.remarks}" if dataset.remarks else ""
 
 
 def open_stream(

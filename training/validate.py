@@ -27,7 +27,7 @@ def check_val(val: Path | None, class_names: tuple[str, ...]) -> None:
         ClassMismatchError: other classes than ``class_names``.
     """
     if val is not None:
-        require_images(open_dataset(val, class_names=class_names))
+        require_images(open_dataset(val, class_names=class_names, use="score"))
 
 
 def report(folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: Path | None) -> None:
@@ -81,7 +81,7 @@ def validate(checkpoint: Path, val: Path, boxes: Path | None = None) -> dict[str
         As ``ptedge eval --json`` prints.
     """
     predictor = CheckpointPredictor(checkpoint)
-    dataset = open_dataset(val, class_names=predictor.class_names)
+    dataset = open_dataset(val, class_names=predictor.class_names, use="score")
     result = evaluate_model(predictor, dataset)
     if boxes is not None:
         quality_pairs(result.detections, dataset.samples).write(boxes)

@@ -68,7 +68,7 @@ def open_labelled(path: Path, class_names: tuple[str, ...], limit: int | None) -
         InputError: nothing there, an image is missing, or no box is labelled.
         ClassMismatchError: other classes.
     """
-    dataset = open_dataset(path, class_names=class_names)
+    dataset = open_dataset(path, class_names=class_names, use="score")
     dataset = dataclasses.replace(dataset, samples=dataset.samples[:limit])
     require_images(dataset)
     if not any((~sample.ignore).any() for sample in dataset.samples):

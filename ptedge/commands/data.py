@@ -46,14 +46,14 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document 
 def check(path: Path, split: str | None, as_json: bool) -> None:
     """Open every image of DATA; report missing, corrupt and wrongly sized files, and boxes left out.
 
-    Exit status 1 if there is any such file, or a box that cannot be used. Boxes of classes that a description leaves
-    out on purpose are listed, but are no fault.
+    Exit status 1 if there is any such file, a box that cannot be used, or a label file that nothing was read from.
+    Boxes of classes that a description leaves out on purpose, and notes, are listed, but are no fault.
 
     \b
     Example:
       ptedge data check data/source/train.json
     """
-    from ptedge.data.report import find_problems
+    from ptedge.data.report import find_problems, unusable_boxes
 
     dataset = _open(path, split)
     total = len(dataset)
@@ -63,16 +63,19 @@ def check(path: Path, split: str | None, as_json: bool) -> None:
             click.echo(f"{done} of {total} images", err=True)
 
     problems = find_problems(dataset, progress)
-    unusable = {reason: count for reason, count in dataset.dropped.items() if not reason.startswith("class not listed")}
-    sound = not problems and not unusable
+    unusable, unread = unusable_boxes(dataset), sum(dataset.passed_over.values())
+    sound = not problems and not unusable and not unread
     if as_json:
         document = {
             "data": str(path),
             "format": dataset.format,
+            "split": dataset.split,
             "images": total,
             "boxes": dataset.num_boxes,
             "problems": [{"file": p.file, "kind": p.kind, "text": p.text} for p in problems],
             "dropped": dataset.dropped,
+            "passed_over": dataset.passed_over,
+            "notes": dataset.notes,
             "ok": sound,
         }
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -81,10 +84,12 @@ def check(path: Path, split: str | None, as_json: bool) -> None:
             click.echo(f"{problem.kind:8} {problem.text}")
         if len(problems) > _SHOWN:
             click.echo(f"... and {len(problems) - _SHOWN} more")
-        for reason, count in dataset.dropped.items():
-            click.echo(f"dropped  {count} boxes: {reason}")
-        verdict = "all sound" if sound else f"{len(problems)} bad images, {sum(unusable.values())} unusable boxes"
-        click.echo(f"{path} ({dataset.format}): {total} images, {dataset.num_boxes} boxes; {verdict}")
+        for line in _counts(dataset):
+            click.echo(line)
+        verdict = "all sound" if sound else f"{len(problems)} bad images, {unusable} unusable boxes"
+        verdict += f", {unread} passed over" if unread else ""
+        part = f", split {dataset.split}" if dataset.split is not None else ""
+        click.echo(f"{path} ({dataset.format}{part}): {total} images, {dataset.num_boxes} boxes; {verdict}")
     if not sound:
         sys.exit(1)
 
@@ -130,8 +135,17 @@ def convert(path: Path, split: str | None, out: Path, description: str, licence:
     text = description or f"{path.name}, converted from {dataset.format}"
     write_coco(dataset, out, description=text, licence=licence)
     click.echo(f"wrote {out}: {len(dataset)} images, {dataset.num_boxes} boxes", err=True)
-    for reason, count in dataset.dropped.items():
-        click.echo(f"left out {count} boxes: {reason}", err=True)
+    for line in _counts(dataset):
+        click.echo(line, err=True)
+
+
+def _counts(dataset: Dataset) -> list[str]:
+    """One line for each thing that was left out, passed over or deserves a look."""
+    return [
+        *(f"dropped  {count} boxes: {reason}" for reason, count in dataset.dropped.items()),
+        *(f"passed   {count}: {reason}" for reason, count in dataset.passed_over.items()),
+        *(f"note     {count}: {reason}" for reason, count in dataset.notes.items()),
+    ]
 
 
 def _open(path: Path, split: str | None) -> Dataset:
@@ -147,7 +161,8 @@ def _table(document: dict[str, Any]) -> str:
         f"boxes           {document['boxes']}, ignored {document['ignored']}",
     ]
     lines += [f"  {name:14}{count}" for name, count in document["per_class"].items()]
-    lines += [f"dropped         {count}: {reason}" for reason, count in document["dropped"].items()]
+    for key in ("dropped", "passed_over", "notes"):
+        lines += [f"{key.replace('_', ' '):16}{count}: {reason}" for reason, count in document[key].items()]
     for key, title in (("size", "sqrt(area), px"), ("aspect", "height / width")):
         if document[key]:
             values = "  ".join(f"{float(q):.0%} {value:g}" for q, value in document[key].items())

@@ -23,6 +23,7 @@ from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
+@click.option("--split", help="Part of DATA to score, where it has several; val, else test, when left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 @click.option(
     "--out",
@@ -42,6 +43,7 @@ from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
 def evaluate(
     model: Path,
     data: Path,
+    split: str | None,
     as_json: bool,
     out: Path | None,
     backend: str,
@@ -62,7 +64,7 @@ def evaluate(
         make_output_folder(out)
     predictor = open_predictor(model, backend=backend, threads=threads)
     try:
-        dataset = open_dataset(data, class_names=predictor.class_names)
+        dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
         if limit is not None:
             dataset = dataclasses.replace(dataset, samples=dataset.samples[:limit])
         result = evaluate_model(predictor, dataset, _show_progress)
@@ -75,7 +77,10 @@ def evaluate(
         "input_size": list(predictor.input_size),
         "data": str(data),
         "data_format": dataset.format,
+        "split": dataset.split,
         "dropped": dataset.dropped,
+        "passed_over": dataset.passed_over,
+        "notes": dataset.notes,
     }
     if out is not None:
         write_evaluation(out, document, result.detections, dataset, pictures)
@@ -90,12 +95,15 @@ def format_table(document: dict[str, Any]) -> str:
         document: what ``--json`` prints.
     """
     height, width = document["input_size"]
+    part = f", split {document['split']}" if document.get("split") is not None else ""
     lines = [
         f"model  {document['model']}  (input {height} x {width}, sha256 {document['model_hash'][:12]})",
-        f"data   {document['data']}  ({document['data_format']}: "
+        f"data   {document['data']}  ({document['data_format']}{part}: "
         f"{document['images']} images, {document['boxes']} boxes)",
     ]
     lines += [f"       left out while reading: {count} boxes, {why}" for why, count in document["dropped"].items()]
+    lines += [f"       passed over: {count} of {why}" for why, count in document.get("passed_over", {}).items()]
+    lines += [f"       note: {count} of {why}" for why, count in document.get("notes", {}).items()]
     rows = [*document["per_class"].items(), ("all", document)]
     name_width = max(len(name) for name, _ in rows)
     lines += ["", f"{'class':<{name_width}}  {'boxes':>6}  {'AP50':>6}  {'AP75':>6}  {'AP':>6}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from ptedge.data.locate import ImageFinder
 from ptedge.data.values import Box, entry_id, flag, name_text, number_box, outline_box, shown
 from ptedge.errors import InputError
 from ptedge.files import write_json
+
+CORNERS = "box that could be x1 y1 x2 y2, as all here; COCO has x y width height"
 
 
 def read_coco(path: Path, rules: ClassRules, images: Path | None = None) -> Dataset:
@@ -53,6 +55,7 @@ def read_coco(path: Path, rules: ClassRules, images: Path | None = None) -> Data
             counts.dropped[box] += 1
         else:
             image.boxes.append(RawBox(name, box, crowd))
+    counts.notes[CORNERS] += _like_corners(raw.values())
     return build_dataset(path, "coco", raw.values(), table, counts, declared=True)
 
 
@@ -229,6 +232,23 @@ def _box(entry: dict[str, Any]) -> Box | str:
         return outline_box(points) or MALFORMED
     box = number_box(given)
     return _xywh_to_xyxy(box) if box is not None else MALFORMED
+
+
+def _like_corners(images: Iterable[RawImage]) -> int:
+    """How many boxes there are, if all of them would be boxes inside their images as x1, y1, x2, y2, too; else 0.
+
+    A few boxes may be so by chance; a whole data set is not.
+    """
+    count = 0
+    for image in images:
+        for raw in image.boxes:
+            x, y, width, height = xyxy_to_xywh(raw.box)
+            if not (0 < x < width and 0 < y < height):
+                return 0
+            if image.width and (width > image.width or height > image.height):
+                return 0
+            count += 1
+    return count
 
 
 def _xywh_to_xyxy(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:

@@ -16,7 +16,7 @@ from ptedge.files import atomic_write, write_error
 
 
 def coco_results(
-    detections: Sequence[Detections], image_ids: Sequence[int | str], category_ids: Sequence[int]
+    detections: Sequence[Detections], image_ids: Sequence[int | str], category_ids: Sequence[int | str]
 ) -> list[dict[str, Any]]:
     """Detections as a COCO results list, with sigma as an extra field (x1, y1, x2, y2, in pixels).
 

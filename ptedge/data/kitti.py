@@ -12,7 +12,7 @@ from ptedge.data.dataset import Dataset
 from ptedge.data.documents import read_lines
 from ptedge.data.locate import ImageFinder, pictures_in
 from ptedge.data.splits import Use, choose_list, listed_names
-from ptedge.data.values import is_number_text, number_box
+from ptedge.data.values import is_number_text, number_box, shown
 from ptedge.errors import InputError
 
 _DONT_CARE = "DontCare"
@@ -56,7 +56,7 @@ def read_kitti(
         names = listed_names(listing, files)
         missing = [name for name in names if name not in files]
         if missing:
-            raise InputError(f"{listing} lists {missing[0]!r}, but {labels} has no {missing[0]}.txt")
+            raise InputError(f"{listing} lists {shown(missing[0])}, but {labels} has no label file of that name")
     counts = Counts()
     finder = ImageFinder([images or base / "image_2"], counts)
     found = finder.find_all([(f"{name}.png",) for name in names])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.boxes import box_area, clip_boxes
+from ptedge.data.build import NOT_LISTED
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.errors import InputError
 from ptedge.frames.images import image_size, read_picture
@@ -54,6 +56,11 @@ def find_problems(dataset: Dataset, progress: Callable[[int], None] | None = Non
     return problems
 
 
+def unusable_boxes(dataset: Dataset) -> int:
+    """Boxes left out while reading, but for those of classes that were left out on purpose."""
+    return sum(count for reason, count in dataset.dropped.items() if not reason.startswith(NOT_LISTED))
+
+
 def statistics(dataset: Dataset, size: tuple[int, int] | None = None) -> dict[str, Any]:
     """Counts and size quantiles of the boxes that are not ignored.
 
@@ -62,9 +69,9 @@ def statistics(dataset: Dataset, size: tuple[int, int] | None = None) -> dict[st
         size: (height, width) of the network's input in pixels; ``None`` leaves out what depends on it.
 
     Returns:
-        ``images``, ``empty_images``, ``boxes``, ``ignored``, ``dropped``, ``per_class``, ``size`` (quantiles of the
-        square root of the area, image pixels), ``aspect`` (quantiles of height / width), and with ``size`` also
-        ``input_size`` and ``anchor_sizes`` (three, in input pixels); ``null`` where there is no box.
+        ``images``, ``empty_images``, ``boxes``, ``ignored``, ``dropped``, ``passed_over``, ``notes``, ``per_class``,
+        ``size`` (quantiles of the square root of the area, image pixels), ``aspect`` (quantiles of height / width), and
+        with ``size`` also ``input_size`` and ``anchor_sizes`` (three, in input pixels); ``null`` where there is no box.
     """
     kept = [sample.boxes[~sample.ignore] for sample in dataset.samples]
     boxes = np.concatenate(kept)  # [N, 4]
@@ -79,6 +86,8 @@ def statistics(dataset: Dataset, size: tuple[int, int] | None = None) -> dict[st
         "boxes": len(boxes),
         "ignored": int(sum(sample.ignore.sum() for sample in dataset.samples)),
         "dropped": dataset.dropped,
+        "passed_over": dataset.passed_over,
+        "notes": dataset.notes,
         "per_class": {name: int(count) for name, count in zip(dataset.class_names, counts, strict=True)},
         "size": _quantiles(np.sqrt(box_area(boxes))),
         "aspect": _quantiles(sides[:, 1] / sides[:, 0]),
@@ -151,7 +160,7 @@ def _known_size(sample: Sample) -> tuple[int, int] | None:
 
 def _problem(sample: Sample) -> Problem | None:
     file = str(sample.path)
-    if not sample.path.is_file():
+    if not os.path.isfile(sample.path):
         return Problem(file, "missing", f"image {file} does not exist")
     try:
         picture = read_picture(sample.path)

@@ -106,6 +106,6 @@ def name_text(value: object) -> str | None:
 def shown(value: object, most: int = 80) -> str:
     """A value of an annotation for a message: short, and without what a terminal cannot print."""
     try:
-        return ascii(value[:most] if isinstance(value, str) else value)[:most]
+        return repr(value[:most] if isinstance(value, str) else value)[: most + 2]
     except RecursionError:
         return f"a {type(value).__name__}, nested deep"

@@ -12,7 +12,7 @@ from ptedge.data.dataset import Dataset
 from ptedge.data.documents import load_xml
 from ptedge.data.locate import ImageFinder, is_picture, pictures_in
 from ptedge.data.splits import Use, choose_list, listed_names
-from ptedge.data.values import flag, number_box
+from ptedge.data.values import flag, number_box, shown
 from ptedge.errors import InputError
 
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -84,7 +84,7 @@ def _listed(listing: Path, files: dict[str, Path], folder: Path) -> dict[str, Pa
         if stem not in files and (is_picture(stem) or stem.endswith(".xml")):
             stem = stem.rpartition(".")[0]
         if stem not in files:
-            raise InputError(f"{listing} lists {name!r}, but {folder} has no {stem}.xml")
+            raise InputError(f"{listing} lists {shown(name)}, but {folder} has no XML file of that name")
         chosen[stem] = files[stem]
     if not chosen:
         raise InputError(f"{listing} lists no image")

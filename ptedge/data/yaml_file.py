@@ -9,9 +9,12 @@ from typing import Any
 
 import yaml
 
+from ptedge.data.documents import read_text
 from ptedge.errors import InputError
 
-MOST_BYTES = 4 << 20  # long lists of images belong into a text file; a parser in Python takes seconds for this much
+MOST_CHARACTERS = (
+    4 << 20
+)  # long lists of images belong into a text file; a parser in Python takes seconds for this much
 MOST_NESTING = 20
 # an alias is a second use of an anchor; merged into one another a few dozen of them make billions of entries
 MOST_ALIASES = 16
@@ -69,23 +72,16 @@ def load_yaml(path: Path) -> dict[str, Any]:
     Raises:
         InputError: unreadable, no YAML, a key twice, a tag, or nested or repeated without measure.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{path} is larger than {MOST_BYTES >> 20} MB. Put long lists of images into a .txt file")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no UTF-8 text") from None
+    text = read_text(path)
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(f"{path} is larger than {MOST_CHARACTERS >> 20} MB. Put long lists of images into a .txt file")
     loader = None
     try:
         loader = _PlainLoader(text)
         content = loader.get_single_data()
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split()) or "nested too deep"
-        raise InputError(f"{path} is not valid YAML: {reason}") from None
+        raise InputError(f"{path} is not valid YAML: {reason[:400]}") from None
     finally:
         if loader is not None:
             loader.dispose()

@@ -13,6 +13,7 @@ from ptedge.data.dataset import Dataset
 from ptedge.data.documents import read_lines
 from ptedge.data.locate import ImageFinder, count_unreadable, is_picture, pictures_in
 from ptedge.data.splits import Use, choose_split
+from ptedge.data.values import shown
 from ptedge.data.yolo_lines import Line, find_forms, read_label, relative_box
 from ptedge.data.yolo_names import (
     NAME_FILES,
@@ -68,7 +69,7 @@ def read_yolo(path: Path, rules: ClassRules, split: str | None = None, use: Use 
     places = [text_value(place, split, path) for place in (listed if isinstance(listed, list) else [listed])]
     images = _images_at(places, base, path.parent, counts)
     if not images:
-        raise InputError(f"{path}: split {split!r} ({listed}) holds no image below {base}")
+        raise InputError(f"{path}: split {split!r} ({shown(listed)}) holds no image below {base}")
     pairs = [(image, _label_file(image)) for image in images]
     return _build(_Set(path, pairs, names, split, content.get("kpt_shape")), rules, counts)
 
@@ -191,7 +192,7 @@ def _images_at(places: Sequence[str], base: Path, beside: Path, counts: Counts) 
         elif found is not None:
             images += _images_listed(found, base, beside, counts)
         else:
-            raise InputError(f"{place} does not exist below {base}")
+            raise InputError(f"{shown(place)} does not exist below {base}")
     unique = list(dict.fromkeys(images))
     counts.notes["image listed more than once (read once)"] += len(images) - len(unique)
     return unique

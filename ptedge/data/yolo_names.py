@@ -36,7 +36,7 @@ def read_data_file(path: Path) -> tuple[dict[str, Any], dict[int, str]]:
     named = str(content.get("names", ""))
     file = find_place(named, [path.parent])
     if not named or file is None or not file.is_file():
-        raise InputError(f"{path} points to the class names {named!r}, which do not exist")
+        raise InputError(f"{path} points to the class names {shown(named)}, which do not exist")
     names = dict(enumerate(read_names(file)))
     _check_count(content.get("classes"), "classes", names, path)
     return content, names
@@ -128,7 +128,9 @@ def _names(value: object, path: Path) -> dict[int, str]:
 
 def _check_count(count: object, key: str, names: dict[int, str], path: Path) -> None:
     if count is not None and str(count) != str(len(names)):
-        raise InputError(f"{path} names {len(names)} classes, but {key} says {count}. Correct the one that is wrong")
+        raise InputError(
+            f"{path} names {len(names)} classes, but {key} says {shown(count)}. Correct the one that is wrong"
+        )
 
 
 def _is_id(text: object) -> bool:

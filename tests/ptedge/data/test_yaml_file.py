@@ -102,7 +102,7 @@ def test_load_yaml__a_billion_laughs_are_refused(tmp_path: Path) -> None:
 
 
 def test_load_yaml__size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_file, "MOST_BYTES", 8)
+    monkeypatch.setattr(yaml_file, "MOST_CHARACTERS", 8)
     with pytest.raises(InputError, match="larger than"):
         load_yaml(text(tmp_path / "a.yaml", "names: [car]"))
     with pytest.raises(InputError, match="cannot be read"):
