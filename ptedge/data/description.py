@@ -61,6 +61,8 @@ class Description:
             raise ValueError("beta goes with the format foggy_cityscapes only")
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes {list(self.classes)} holds a name twice")
+        if self.classes is not None and not all(name.strip() for name in self.classes):
+            raise ValueError(f"classes {list(self.classes)} holds an empty name")
 
 
 def read_description(path: Path, split: str | None = None, use: Use = "look") -> Dataset:
@@ -78,7 +80,7 @@ def read_description(path: Path, split: str | None = None, use: Use = "look") ->
     """
     values = _load(path)
     class_map = values.pop("class_map", {})
-    if not isinstance(class_map, dict) or not all(isinstance(name, str) for name in class_map.values()):
+    if not isinstance(class_map, dict) or not all(isinstance(n, str) and n.strip() for n in class_map.values()):
         raise ConfigError(f"{path}: class_map is a table of name in the annotations = our name, got {class_map!r}")
     if "format" not in values:
         raise ConfigError(f"{path}: the key format is missing; it is one of {', '.join(FORMATS)}")

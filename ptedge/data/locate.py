@@ -144,6 +144,21 @@ def pictures_in(folder: Path) -> list[Path]:
         return []
 
 
+def files_below(folder: Path) -> list[Path]:
+    """All files of a folder and its sub-folders, hidden folders left out; what may not be read is passed over.
+
+    Raises:
+        InputError: it is the root of the file system, which no data set is.
+    """
+    if folder.resolve().parent == folder.resolve():
+        raise InputError(f"{folder} is the whole file system. Name the folder of the images")
+    found = []
+    for place, below, names in os.walk(folder):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        found += [Path(place) / name for name in sorted(names)]
+    return found
+
+
 def count_unreadable(files: Sequence[Path], counts: Counts) -> None:
     """Note picture files of kinds that are not read (``.heic``, ``.gif``, ...), by kind."""
     for file in files:

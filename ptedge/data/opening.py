@@ -15,13 +15,14 @@ from ptedge.data.classes import ANY_CLASS, ClassRules, label_order
 from ptedge.data.coco import is_coco, read_coco
 from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_description
-from ptedge.data.documents import load_json, read_lines
+from ptedge.data.documents import load_json
 from ptedge.data.kitti import kitti_folder, read_kitti
 from ptedge.data.splits import Use, refuse_split
-from ptedge.data.values import is_number_text, shown
+from ptedge.data.values import shown
 from ptedge.data.voc import read_voc
 from ptedge.data.yaml_file import load_yaml
 from ptedge.data.yolo import read_yolo, read_yolo_folder
+from ptedge.data.yolo_lines import is_label_file
 from ptedge.data.yolo_names import find_names
 from ptedge.errors import InputError
 
@@ -151,11 +152,10 @@ def _any(folder: Path, pattern: str) -> bool:
 
 
 def _looks_like_yolo(folder: Path) -> bool:
-    """Whether the first text file that is not empty starts with a class and four numbers."""
+    """Whether the first text file that is not empty holds YOLO labels."""
     for file in sorted(folder.glob("*.txt"))[:20]:
-        line = next((line.split() for line in read_lines(file) if line), [])
-        if line:
-            return len(line) >= 5 and all(map(is_number_text, line))
+        if file.stat().st_size:
+            return is_label_file(file)
     return False
 
 

@@ -11,10 +11,10 @@ from ptedge.data.build import Counts, RawBox, RawImage, build_dataset
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
 from ptedge.data.documents import read_lines
-from ptedge.data.locate import ImageFinder, count_unreadable, is_picture, pictures_in
+from ptedge.data.locate import ImageFinder, count_unreadable, files_below, is_picture, pictures_in
 from ptedge.data.splits import Use, choose_split
 from ptedge.data.values import shown
-from ptedge.data.yolo_lines import Line, find_forms, read_label, relative_box
+from ptedge.data.yolo_lines import Line, find_forms, is_label_file, read_label, relative_box
 from ptedge.data.yolo_names import (
     NAME_FILES,
     find_names,
@@ -212,13 +212,13 @@ def _images_listed(listing: Path, base: Path, beside: Path, counts: Counts) -> l
 
 
 def _images_below(folder: Path, counts: Counts) -> list[Path]:
-    files = [file for file in folder.rglob("*") if file.is_file()]
+    files = files_below(folder)
     images = sorted((file for file in files if is_picture(file.name)), key=lambda file: natural_key(str(file)))
     count_unreadable(files, counts)
     used = {_label_file(image) for image in images}
     homes = [Path(*parts) for parts in _swapped(folder.parts, "images", "labels")]
-    labels = {file for home in (*homes, folder) for file in home.rglob("*.txt") if file.name not in NAME_FILES}
-    counts.passed_over["label file without an image"] += len(labels - used)
+    texts = {file for home in (*homes, folder) for file in home.rglob("*.txt")} - used
+    counts.passed_over["label file without an image"] += sum(map(is_label_file, texts))
     return images
 
 

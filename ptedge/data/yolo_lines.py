@@ -73,6 +73,15 @@ def read_label(label: Path, counts: Counts) -> list[Line]:
     return lines
 
 
+def is_label_file(file: Path) -> bool:
+    """Whether the first line of a text file that is not empty starts with a class and four numbers."""
+    try:
+        line = next((line.split() for line in read_lines(file) if line), [])
+    except InputError:
+        return False
+    return len(line) >= 5 and all(map(is_number_text, line))
+
+
 def find_forms(lines: Iterable[Line], kpt_shape: object, where: Path) -> Forms:
     """Tell what the lines of a data set are.
 

@@ -128,9 +128,8 @@ def _names(value: object, path: Path) -> dict[int, str]:
 
 def _check_count(count: object, key: str, names: dict[int, str], path: Path) -> None:
     if count is not None and str(count) != str(len(names)):
-        raise InputError(
-            f"{path} names {len(names)} classes, but {key} says {shown(count)}. Correct the one that is wrong"
-        )
+        told = str(count)[:20]
+        raise InputError(f"{path} names {len(names)} classes, but {key} says {told}. Correct the one that is wrong")
 
 
 def _is_id(text: object) -> bool:
