@@ -46,3 +46,29 @@ def test_cityscapes__foggy(tmp_path: Path) -> None:
     assert (data.format, data.class_names) == ("foggy_cityscapes", ("car",)) and data.samples[0].path == file
     with pytest.raises(ConfigError, match=r"beta is 0\.03"):
         open_dataset(text(tmp_path / "d.toml", head + "beta = 0.03"))
+
+
+def test_cityscapes__images_that_became_jpg(tmp_path: Path) -> None:
+    cityscapes(tmp_path)
+    file = image(tmp_path / "leftImg8bit" / "val" / "ulm" / "ulm_01_leftImg8bit.jpg")
+    data = open_dataset(text(tmp_path / "d.toml", 'format = "cityscapes"'), use="score")
+    assert data.samples[0].path == file and data.split == "val"
+
+
+@pytest.mark.parametrize(
+    ("item", "dropped"),
+    [
+        ({"label": "car", "polygon": [[1, 1], [4, "x"]]}, {"malformed box": 1}),
+        ({"label": "car", "bbox": [1, 1, 4, 5]}, {"malformed box": 1}),
+        ({"label": "Car", "polygon": [[1, 1], [4, 5]]}, {"class not listed: Car": 1}),
+        ({"label": "sky", "polygon": []}, {}),
+        ({"polygon": [[1, 1], [4, 5]]}, {"object without a label": 1}),
+        ("car", {"object without a label": 1}),
+        ({"label": "car", "polygon": [[1, 1], [4, 5]], "deleted": 2}, {"deleted is neither 0 nor 1": 1}),
+    ],
+)
+def test_cityscapes__objects_that_do_not_fit(tmp_path: Path, item: object, dropped: dict[str, int]) -> None:
+    document = {"imgWidth": 100, "imgHeight": 80, "objects": [item]}
+    text(tmp_path / "gtFine" / "val" / "ulm" / "ulm_01_gtFine_polygons.json", json.dumps(document))
+    data = open_dataset(text(tmp_path / "d.toml", 'format = "cityscapes"'))
+    assert data.num_boxes == 0 and data.dropped == dropped

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from labelled_files import image, rows, text
 
-from ptedge.data import open_dataset
+from ptedge.data import open_dataset, require_images
 from ptedge.errors import InputError
 
 
@@ -124,3 +125,113 @@ def test_yolo__unreadable_image_is_counted(tmp_path: Path) -> None:
     text(tmp_path / "a.txt", "0 0.5 0.5 0.1 0.1")
     (tmp_path / "a.jpg").write_bytes(b"broken")
     assert open_dataset(tmp_path).dropped == {"image unreadable": 1}
+
+
+def labelled(folder: Path, place: str = "images/train/a.png", line: str = "0 0.35 0.5 0.3 0.5") -> None:
+    image(folder / place, 200, 120)
+    text((folder / place.replace("images", "labels")).with_suffix(".txt"), line)
+
+
+def boxes(path: Path, **options: Any) -> list[list[int]]:
+    data = open_dataset(path, **options)
+    require_images(data)
+    return [[round(v) for v in box] for sample in data.samples for box in sample.boxes.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("train", "lists"),
+    [
+        ("[images/train/a.png]", {}),
+        ("train.txt", {"train.txt": "data/images/train/a.png\n"}),
+        ("train.txt", {"train.txt": "images\\train\\a.png\n\n"}),
+        ("sub/train.txt", {"sub/train.txt": "./../images/train/a.png\n"}),
+        ("data/sub/list.txt", {"sub/list.txt": "/home/someone/images/train/a.png\r\n"}),
+        ("..\\images\\train", {}),
+        ("[images/train, images/train/a.png]", {}),
+    ],
+)
+def test_yolo__ways_to_name_the_images(tmp_path: Path, train: str, lists: dict[str, str]) -> None:
+    labelled(tmp_path)
+    for name, content in lists.items():
+        text(tmp_path / name, content)
+    assert boxes(text(tmp_path / "data.yaml", f"path: .\ntrain: {train}\nnames: [car]")) == [[40, 30, 100, 90]]
+
+
+def test_yolo__a_dot_in_a_list_counts_from_the_list(tmp_path: Path) -> None:
+    labelled(tmp_path / "sub", "images/a.png")
+    labelled(tmp_path, "images/a.png", "0 0.5 0.5 1 1")  # another file of that name
+    text(tmp_path / "sub" / "dot.txt", "./images/a.png")
+    text(tmp_path / "sub" / "plain.txt", "images/a.png")
+    for name, expected in (("dot", [40, 30, 100, 90]), ("plain", [0, 0, 200, 120])):
+        assert boxes(text(tmp_path / "data.yaml", f"train: sub/{name}.txt\nnames: [car]")) == [expected]
+
+
+def test_yolo__darknet_folder(tmp_path: Path) -> None:
+    text(tmp_path / "obj.data", "classes = 1\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n")
+    text(tmp_path / "obj.names", "car\n")
+    text(tmp_path / "train.txt", "data/obj_train_data/f.png\n")
+    image(tmp_path / "obj_train_data" / "f.png", 200, 120)
+    text(tmp_path / "obj_train_data" / "f.txt", "0 0.35 0.5 0.3 0.5")
+    assert boxes(tmp_path) == [[40, 30, 100, 90]]
+    (tmp_path / "obj.data").unlink()
+    assert boxes(tmp_path) == [[40, 30, 100, 90]]  # the list alone tells, and is no label file
+    text(tmp_path / "obj.data", "classes = 2\ntrain = train.txt\nnames = obj.names\n")
+    with pytest.raises(InputError, match="names 1 classes, but classes says 2"):
+        open_dataset(tmp_path)
+    text(tmp_path / "obj.data", "train = train.txt\nnames = none.names\n")
+    with pytest.raises(InputError, match=r"the class names 'none.names', which do not exist"):
+        open_dataset(tmp_path)
+
+
+def test_yolo__the_last_images_of_a_path_stands_for_labels(tmp_path: Path) -> None:
+    image(tmp_path / "images" / "x" / "images" / "a.png", 200, 120)
+    text(tmp_path / "images" / "x" / "labels" / "a.txt", "0 0.35 0.5 0.3 0.5")
+    text(tmp_path / "labels" / "x" / "images" / "a.txt", "0 0.5 0.5 1 1")
+    path = text(tmp_path / "data.yaml", "train: images/x/images\nnames: [car]")
+    assert boxes(path) == [[40, 30, 100, 90]]
+
+
+def test_yolo__what_was_not_read_is_counted(tmp_path: Path) -> None:
+    labelled(tmp_path)
+    labelled(tmp_path, "images/train/b.jpg")
+    (tmp_path / "images" / "train" / "b.jpg").rename(tmp_path / "images" / "train" / "b.jfif")
+    for name in ("c.heic", "d.gif"):
+        (tmp_path / "images" / "train" / name).touch()
+    text(tmp_path / "labels" / "train" / "e.txt", "0 0.5 0.5 0.1 0.1")
+    text(tmp_path / "images" / "train" / "notes.txt", "made by hand")
+    image(tmp_path / "images" / "train" / "f.png")
+    data = open_dataset(text(tmp_path / "data.yaml", "train: images/train\nnames: [car]"))
+    assert [sample.path.name for sample in data.samples] == ["a.png", "b.jfif", "f.png"]
+    assert data.passed_over == {
+        ".gif file (convert it to JPEG or PNG)": 1,
+        ".heic file (convert it to JPEG or PNG)": 1,
+        "label file without an image": 1,
+    }
+    assert data.notes == {"image without a label file (taken as without objects)": 1}
+
+
+def test_yolo__equal_lines_are_one_object(tmp_path: Path) -> None:
+    labelled(tmp_path, line="\n".join(["0 0.35 0.5 0.3 0.5"] * 3))
+    path = text(tmp_path / "data.yaml", "train: images/train\nnames: [car]")
+    assert boxes(path) == [[40, 30, 100, 90]] and open_dataset(path).dropped == {"duplicate box": 2}
+
+
+def test_yolo__names_with_a_mark_or_a_hole(tmp_path: Path) -> None:
+    labelled(tmp_path, "images/a.png")
+    (tmp_path / "classes.txt").write_bytes(b"\xef\xbb\xbfcar\r\nbus\r\n\r\n")
+    assert open_dataset(tmp_path).class_names == ("car", "bus")
+    text(tmp_path / "classes.txt", "car\n\nbus\n")
+    with pytest.raises(InputError, match=r"classes\.txt line 2 is empty"):
+        open_dataset(tmp_path)
+
+
+def test_yolo__a_part_that_is_the_whole_file_system(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="whole file system"):
+        open_dataset(text(tmp_path / "data.yaml", "train: /\nnames: [car]"))
+
+
+def test_yolo__two_images_of_one_stem_share_their_label(tmp_path: Path) -> None:
+    labelled(tmp_path, "images/a.png")
+    image(tmp_path / "images" / "a.jpg", 200, 120)
+    text(tmp_path / "classes.txt", "car")
+    assert boxes(tmp_path) == [[40, 30, 100, 90]] * 2
