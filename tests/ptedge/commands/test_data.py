@@ -70,6 +70,27 @@ def test_check__classes_left_out_on_purpose_are_no_fault(tmp_path: Path) -> None
     assert "dropped  1 boxes: class not listed: car" in result.stdout
 
 
+def test_check__what_was_never_read_is_a_fault_and_a_note_is_none(tmp_path: Path) -> None:
+    folder = tmp_path / "yolo"
+    (folder / "images").mkdir(parents=True)
+    (folder / "labels").mkdir()
+    assert cv2.imwrite(str(folder / "images" / "a.png"), np.zeros((50, 100, 3), np.uint8))
+    assert cv2.imwrite(str(folder / "images" / "b.png"), np.zeros((50, 100, 3), np.uint8))
+    (folder / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2 0.9")
+    (folder / "data.yaml").write_text("train: images\nnames: [car]")
+    result = CliRunner().invoke(data, ["check", str(folder)])
+    assert result.exit_code == 0
+    assert "note     1: image without a label file" in result.stdout and "split train" in result.stdout
+    assert "note     1: label line with a score or track id" in result.stdout
+    (folder / "labels" / "c.txt").write_text("0 0.5 0.5 0.2 0.2")
+    result = CliRunner().invoke(data, ["check", str(folder)])
+    assert result.exit_code == 1
+    assert "passed   1: label file without an image" in result.stdout and "1 passed over" in result.stdout
+    document = json.loads(CliRunner().invoke(data, ["check", str(folder), "--json"]).stdout)
+    assert document["passed_over"] == {"label file without an image": 1} and document["split"] == "train"
+    assert CliRunner().invoke(data, ["check", str(folder), "--split", "val"]).exception is not None
+
+
 def test_stats__by_hand(tmp_path: Path) -> None:
     path = make(tmp_path, [[0, 0, 10, 10], [0, 0, 20, 20], [0, 0, 40, 10]])
     result = CliRunner().invoke(data, ["stats", str(path), "--size", "100x400", "--json"])
@@ -82,6 +103,17 @@ def test_stats__by_hand(tmp_path: Path) -> None:
     assert document["anchor_sizes"] == pytest.approx([26.7, 40, 40])
     table = CliRunner().invoke(data, ["stats", str(path), "--size", "100x400"]).stdout
     assert "without objects 1" in table and "for an input of 100 x 400" in table
+
+
+def test_stats__quantiles_in_their_order(tmp_path: Path) -> None:
+    # 21 boxes of 1, 4, 9, ... square pixels in an image of their own size: quantile 5 % is the second smallest
+    boxes = [[0, 0, side, 2 * side] for side in range(1, 22)]
+    document = statistics(open_dataset(make(tmp_path, boxes)), (50, 100))
+    assert document["size"] == {
+        f"{q:g}": pytest.approx((1 + 20 * q) * 2**0.5, abs=1e-3) for q in (0.05, 0.25, 0.5, 0.75, 0.95)
+    }
+    assert set(document["aspect"].values()) == {2.0}
+    assert document["anchor_sizes"] == pytest.approx([(1 + 20 * q) * 2**0.5 for q in (1 / 6, 1 / 2, 5 / 6)], abs=0.05)
 
 
 def test_stats__without_boxes(tmp_path: Path) -> None:

@@ -196,6 +196,66 @@ def test_evaluate_detections__agrees_with_pycocotools_on_jittered_boxes_and_over
     assert 0.05 < (got.per_class["car"].ap or 0) < 0.95
 
 
+@pytest.mark.parametrize("iou", [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
+def test_evaluate_detections__each_threshold_where_it_stands(iou: float) -> None:
+    # a detection of 100 x h in a box of 100 x 100 has IoU h / 100: once at the threshold, once a little below
+    sample = make_sample([([0, 0, 100, 100], 0, False)])
+    for height, more in ((100 * iou, True), (100 * iou - 1, False)):
+        got = evaluate_detections([make_detections([([0, 0, 100, height], 0.5, 0)])], [sample], ("car",))
+        passed = sum(height / 100 >= t - 1e-9 for t in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95))
+        assert got.ap == pytest.approx(passed / 10)
+        assert got.ap50 == (1.0 if iou > 0.5 or more else 0.0)
+        assert got.ap75 == (1.0 if iou > 0.75 or (iou == 0.75 and more) else 0.0)
+
+
+def test_evaluate_detections__ap50_and_ap75_on_jittered_boxes() -> None:
+    rng = np.random.default_rng(5)
+    detections, samples = [], []
+    for i in range(4):
+        corner = rng.uniform(0, 60, (6, 2))
+        truth = np.concatenate([corner, corner + rng.uniform(10, 40, (6, 2))], axis=1)
+        boxes = np.repeat(truth, 3, axis=0)
+        boxes += rng.normal(0, 2.5, boxes.shape)
+        boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2] + 1)
+        detections.append(make_detections([(list(b), float(rng.uniform()), 0) for b in boxes]))
+        samples.append(make_sample([(list(b), 0, False) for b in truth], i))
+    got = evaluate_detections(detections, samples, NAMES)
+    expected = [reference_voc_ap(detections, samples, 0, threshold) for threshold in (0.5, 0.70, 0.75)]
+    assert [got.ap50, got.ap75] == pytest.approx([expected[0], expected[2]])
+    assert len(set(expected)) == 3  # another threshold would have been seen
+
+
+def test_evaluate_detections__of_each_class_the_best_hundred_in_an_image() -> None:
+    sample = make_sample([([0, 0, 10, 10], 0, False)])
+    wrong = [([50, 50, 60, 60], 0.9, 0)] * 99
+    for count, expected in ((99, 0.01), (100, 0.0)):
+        rows = [([50, 50, 60, 60], 0.9, 0)] * count + [([0, 0, 10, 10], 0.1, 0)]
+        got = evaluate_detections([make_detections(rows)], [sample], ("car",))
+        assert got.ap50 == pytest.approx(expected)
+    # another class has a hundred of its own
+    two = make_sample([([0, 0, 10, 10], 0, False), ([0, 0, 10, 10], 1, False)])
+    rows = [*wrong, ([50, 50, 60, 60], 0.9, 0), ([0, 0, 10, 10], 0.1, 1)]
+    assert evaluate_detections([make_detections(rows)], [two], ("car", "person")).per_class["person"].ap50 == 1.0
+
+
+def test_evaluate_detections__overall_is_the_mean_of_classes_with_boxes() -> None:
+    sample = make_sample([([0, 0, 10, 10], 0, False), ([20, 0, 30, 10], 0, False), ([0, 20, 10, 30], 1, False)])
+    found = make_detections([([0, 0, 10, 10], 0.9, 0)])
+    got = evaluate_detections([found], [sample], ("car", "person", "tram"))
+    assert (got.ap50, got.ap75, got.ap) == pytest.approx((0.25, 0.25, 51 / 101 / 2))
+    assert (got.boxes, got.per_class["car"].boxes, got.per_class["tram"].boxes) == (3, 2, 0)
+
+
+def test_evaluate_detections__an_ignore_region_excuses_by_the_detections_own_area() -> None:
+    # of the second detection 60 % lie in the region: excused at 0.5, 0.55 and 0.6, wrong from 0.65 on
+    sample = make_sample([([0, 0, 10, 10], 0, False), ([50, 0, 90, 90], 0, True)])
+    found = make_detections([([44, 0, 54, 15], 0.9, 0), ([46, 20, 56, 30], 0.9, 0), ([0, 0, 10, 10], 0.5, 0)])
+    got = evaluate_detections([found], [sample], ("car",))
+    assert got.ap50 == pytest.approx(1 / 2)  # the first, with 40 %, is wrong; the second excused
+    assert got.ap75 == pytest.approx(1 / 3)
+    assert got.ap == pytest.approx((3 / 2 + 7 / 3) / 10)
+
+
 def test_evaluate_detections__by_hand() -> None:
     # car: box A found exactly (0.9), a false alarm (0.8), box B found with IoU 0.6 (0.7); person: nothing to find
     samples = [make_sample([([0, 0, 10, 10], 0, False), ([50, 50, 60, 60], 0, False)])]

@@ -122,6 +122,58 @@ def test_sigma_quality__by_hand() -> None:
     assert got.rank_score == pytest.approx(1.0)
 
 
+def squares(sides: list[float], sigma: list[float], iou: list[float]) -> Matches:
+    boxes = np.array([[0.0, 0.0, side, side] for side in sides])
+    rows = np.repeat(np.array(sigma)[:, None], 4, axis=1)
+    return Matches(boxes=boxes, truth=boxes, sigma=rows, scores=np.array([0.9, 0.8, 0.7]), iou=np.array(iou))
+
+
+def test_sigma_quality__relative_sigma_is_over_the_root_of_the_area() -> None:
+    # sigma / side 0.1, 0.15, 0.2 rises with 1 - IoU; sigma / area 0.01, 0.0075, 0.005 would fall
+    got = sigma_quality(squares([10, 20, 40], [1, 3, 8], [0.9, 0.8, 0.7]))
+    assert got.rank_relative_sigma == pytest.approx(1.0)
+    # sides 10, 30, 80 with sigma 2, 5, 8: 0.2, 0.17, 0.1 falls, sigma itself rises
+    got = sigma_quality(squares([10, 30, 80], [2, 5, 8], [0.9, 0.8, 0.7]))
+    assert (got.rank_sigma, got.rank_relative_sigma) == pytest.approx((1.0, -1.0))
+
+
+def test_sigma_quality__a_box_below_a_pixel_counts_as_one() -> None:
+    # over one pixel: 0.1, 0.2, 0.3; over their own sides 0.1, 0.2, 0.5 they would be 1, 1, 0.6
+    got = sigma_quality(squares([0.1, 0.2, 0.5], [0.1, 0.2, 0.3], [0.9, 0.8, 0.7]))
+    assert got.rank_relative_sigma == pytest.approx(1.0)
+
+
+def test_sigma_quality__oblong_boxes_by_their_area() -> None:
+    matches = Matches(
+        boxes=np.array([[0.0, 0.0, 100.0, 1.0], [0.0, 0.0, 20.0, 20.0]]),
+        truth=np.zeros((2, 4)),
+        sigma=np.array([[2.0] * 4, [3.0] * 4]),
+        scores=np.array([0.5, 0.5]),
+        iou=np.array([0.6, 0.8]),
+    )
+    assert sigma_quality(matches).rank_relative_sigma == pytest.approx(1.0)  # 2 / 10 above 3 / 20
+
+
+def test_sigma_quality__counts_the_errors_of_the_boxes_themselves() -> None:
+    matches = squares([10, 20, 40], [1, 1, 1], [0.9, 0.8, 0.7])
+    moved = Matches(matches.boxes + 1.5, matches.truth, matches.sigma, matches.scores, matches.iou)
+    got = sigma_quality(moved)
+    assert (got.coverage_1, got.coverage_2, got.rmse) == (0.0, 1.0, 1.5)
+    assert got.nll == pytest.approx(0.5 * math.log(2 * math.pi) + 1.125)
+    assert got.ence == pytest.approx(0.5)
+    assert got.rank_sigma is None and got.rank_score == pytest.approx(1.0)
+
+
+def test_expected_normalised_calibration_error__ten_bins_in_the_order_of_sigma() -> None:
+    # sigma 1..20; errors are sigma but for the two largest, whose errors are 0: one bin of ten is wholly wrong
+    sigma = np.arange(1.0, 21.0).reshape(5, 4)
+    errors = np.where(sigma > 18, 0.0, sigma)
+    assert expected_normalised_calibration_error(errors, sigma) == pytest.approx(0.1)
+    upper, right = sum(i * i for i in range(11, 21)), sum(i * i for i in range(11, 19))
+    two = expected_normalised_calibration_error(errors, sigma, bins=2)
+    assert two == pytest.approx((1 - math.sqrt(right / upper)) / 2)
+
+
 def test_sigma_quality__zero_matches_gives_nulls() -> None:
     got = sigma_quality(Matches(NONE, NONE, NONE, np.zeros(0), np.zeros(0))).to_json()
     assert got.pop("matches") == 0
