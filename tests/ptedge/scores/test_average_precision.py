@@ -318,6 +318,11 @@ def test_match_boxes__ignore_takes_many_and_only_when_no_box_is_free() -> None:
     assert got.tolist() == [[0, ON_IGNORE, ON_IGNORE, UNMATCHED], [ON_IGNORE, 0, ON_IGNORE, UNMATCHED]]
 
 
+def test_match_boxes__of_equal_overlaps_the_last_box_is_taken() -> None:
+    overlap = np.array([[0.6, 0.6, 0.5], [0.6, 0.6, 0.6]])
+    assert match_boxes(overlap, np.zeros(3, bool), [0.5]).tolist() == [[1, 2]]
+
+
 def test_match_boxes__no_detections_or_no_boxes() -> None:
     assert match_boxes(np.zeros((0, 3)), np.zeros(3, bool), [0.5]).shape == (1, 0)
     assert match_boxes(np.zeros((2, 0)), np.zeros(0, bool), [0.5]).tolist() == [[UNMATCHED, UNMATCHED]]
