@@ -72,6 +72,7 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
         licence: name for ``licenses``.
 
     Raises:
+        InputError: an image's name is no UTF-8 text.
         OutputError: the file cannot be written.
     """
     folder = path.resolve().parent
@@ -80,6 +81,8 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
     for number, sample in enumerate(dataset.samples, start=1):
         file = sample.path.resolve()
         name = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
+        if not name.isprintable() and name.encode("utf-8", "replace").decode() != name:
+            raise InputError(f"image {shown(name)} has a name that is no UTF-8 text, so no JSON can hold it. Rename it")
         images.append(coco_image(number, name, sample.width, sample.height))
         for box, label, ignore in zip(
             sample.boxes.tolist(), sample.labels.tolist(), sample.ignore.tolist(), strict=True

@@ -17,7 +17,7 @@ from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_description
 from ptedge.data.documents import load_json
 from ptedge.data.kitti import kitti_folder, read_kitti
-from ptedge.data.splits import Use, refuse_split
+from ptedge.data.splits import Use, choose_split, is_part, refuse_split
 from ptedge.data.values import shown
 from ptedge.data.voc import read_voc
 from ptedge.data.yaml_file import load_yaml
@@ -116,7 +116,7 @@ def _read_folder(path: Path, split: str | None, use: Use) -> Dataset:
     if find_names(path) is not None or _any(path / "labels", "**/*.txt") or _looks_like_yolo(path):
         return read_yolo_folder(path, _AS_FOUND, split=split, use=use)
     files = [*sorted(path.glob("*.json")), *sorted((path / "annotations").glob("*.json"))]
-    if files and (len(files) == 1 or frames_of(load_json(files[0])) is not None):  # BDD100k may have one frame a file
+    if files and (len(files) == 1 or _parts(files) or frames_of(load_json(files[0])) is not None):
         return _read_jsons(files, split, use)
     if (path / "gtFine").is_dir():
         raise InputError(
@@ -129,10 +129,20 @@ def _read_folder(path: Path, split: str | None, use: Use) -> Dataset:
 
 
 def _read_jsons(files: Sequence[Path], split: str | None, use: Use) -> Dataset:
+    parts = _parts(files)
+    if parts:
+        chosen = choose_split(list(parts), split, use, str(files[0].parent))
+        return replace(_read(parts[chosen], None, use), split=chosen)
     if len(files) == 1:
         return _read(files[0], split, use)
-    refuse_split(split, files[0].parent, "bdd100k")
+    refuse_split(split, files[0].parent, "bdd100k")  # which may have one frame a file
     return read_bdd100k(files[0].parent, _AS_FOUND)
+
+
+def _parts(files: Sequence[Path]) -> dict[str, Path]:
+    """Files by part where several are called so (``instances_train2017.json``), each by another; else nothing."""
+    parts = {file.stem.rpartition("_")[2].rstrip("0123456789"): file for file in files}
+    return parts if 1 < len(files) == len(parts) and all(map(is_part, parts)) else {}
 
 
 def _named_yamls(folder: Path) -> tuple[list[Path], InputError | None]:

@@ -29,6 +29,11 @@ def usual_name(name: str) -> str:
     return _SAME.get(name.lower(), name)
 
 
+def is_part(name: str) -> bool:
+    """Whether a folder, list or file is called as a part of a data set: train, val, valid, test, ..."""
+    return usual_name(name) in KNOWN
+
+
 def choose_split(available: Sequence[str], wanted: str | None, use: Use, where: str) -> str:
     """The part to read of data that have parts.
 
@@ -89,7 +94,7 @@ def choose_list(folders: Iterable[Path], split: str | None, use: Use, where: str
         lists = {file.stem: file for file in sorted(folder.glob("*.txt"))}
         if lists:
             break
-    usual = [name for name in lists if usual_name(name) in KNOWN]
+    usual = [name for name in lists if is_part(name)]
     if split is None and (use == "look" or not usual):
         return None
     return lists[choose_split(list(lists) if split is not None else usual, split, use, where)]

@@ -12,7 +12,7 @@ from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
 from ptedge.data.documents import read_lines
 from ptedge.data.locate import ImageFinder, count_unreadable, files_below, is_picture, pictures_in
-from ptedge.data.splits import Use, choose_split
+from ptedge.data.splits import Use, choose_split, is_part
 from ptedge.data.values import shown
 from ptedge.data.yolo_lines import Line, find_forms, is_label_file, read_label, relative_box
 from ptedge.data.yolo_names import (
@@ -21,7 +21,6 @@ from ptedge.data.yolo_names import (
     find_place,
     folder_names,
     is_image_list,
-    is_part,
     read_data_file,
     text_value,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from ptedge.data.classes import ClassRules
 from ptedge.data.documents import read_lines
 from ptedge.data.locate import is_picture
-from ptedge.data.splits import KNOWN, usual_name
+from ptedge.data.splits import is_part
 from ptedge.data.values import shown
 from ptedge.data.yaml_file import load_yaml
 from ptedge.errors import InputError
@@ -90,11 +90,6 @@ def read_names(file: Path) -> list[str]:
     if not all(names):
         raise InputError(f"{file} line {names.index('') + 1} is empty; each line names the class of its number")
     return names
-
-
-def is_part(name: str) -> bool:
-    """Whether a folder or list is called as a part of a data set: train, val, valid, test, ..."""
-    return usual_name(name) in KNOWN
 
 
 def is_image_list(file: Path) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +200,11 @@ def test_coco__the_part_in_the_name_of_the_json(tmp_path: Path, place: str) -> N
 def test_coco__a_file_name_that_is_none(tmp_path: Path, name: Any) -> None:
     with pytest.raises(InputError, match="image 0 has the file_name"):
         open_dataset(one_box(tmp_path / "a.json", file_name=name))
+
+
+def test_write_coco__a_name_that_no_json_can_hold(tmp_path: Path) -> None:
+    image(tmp_path / "a.png", 200, 120)
+    data = open_dataset(one_box(tmp_path / "a.json"))
+    odd = replace(data.samples[0], path=Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")))
+    with pytest.raises(InputError, match="is no UTF-8 text"):
+        write_coco(replace(data, samples=(odd,)), tmp_path / "b.json")

@@ -132,3 +132,18 @@ def test_one_json__has_no_parts(tmp_path: Path, kind: str) -> None:
     for place, split in ((path, "val"), (toml, None)):
         with pytest.raises(InputError, match="has no splits, so there is no split 'val'"):
             names(place, split)
+
+
+def test_coco__files_called_as_parts_beside_one_another(tmp_path: Path) -> None:
+    for part in ("train", "val"):
+        images = [{"id": 1, "file_name": f"{part}.png"}]
+        annotations = [{"image_id": 1, "category_id": 1, "bbox": [60, 30, 50, 60]}]
+        document = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "car"}]}
+        text(tmp_path / "annotations" / f"instances_{part}2017.json", json.dumps(document))
+        image(tmp_path / "images" / f"{part}2017" / f"{part}.png")
+    assert (names(tmp_path), names(tmp_path, "val")) == (["train"], ["val"])
+    assert (names(tmp_path, use="train"), names(tmp_path, use="score")) == (["train"], ["val"])
+    assert open_dataset(tmp_path, split="val").samples[0].path.is_file()
+    text(tmp_path / "annotations" / "captions_val2017.json", "{}")
+    with pytest.raises(InputError, match="no labelled data set"):
+        names(tmp_path)
