@@ -15,10 +15,9 @@ from ptedge.data.dataset import Dataset
 from ptedge.errors import InputError
 from ptedge.frames.images import IMAGE_SUFFIXES, image_size
 
-# further names of JPEG files, which OpenCV tells by their content
-SUFFIXES = IMAGE_SUFFIXES | {".jfif", ".jpe", ".jif"}
-# pictures that OpenCV cannot read, or only in some builds; worth a word where they lie among the others
-OTHER_SUFFIXES = frozenset({".heic", ".heif", ".gif", ".dng", ".mpo", ".jxl", ".tga", ".cr2", ".nef", ".arw", ".raw"})
+# pictures that OpenCV cannot decode; worth a word where they lie among the others
+OTHER_SUFFIXES = frozenset({".heic", ".heif", ".jxl", ".dng", ".tga", ".cr2", ".nef", ".arw", ".raw"})
+SUFFIXES = IMAGE_SUFFIXES - OTHER_SUFFIXES
 
 AMBIGUOUS = "image name that fits several files, or shares its only file with another name"
 ELSEWHERE = "image name that lies in several folders (the first taken)"
@@ -160,7 +159,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def count_unreadable(files: Sequence[Path], counts: Counts) -> None:
-    """Note picture files of kinds that are not read (``.heic``, ``.gif``, ...), by kind."""
+    """Note picture files of kinds that are not read (``.heic``, ``.dng``, ...), by kind."""
     for file in files:
         suffix = file.suffix.lower()
         if suffix in OTHER_SUFFIXES:

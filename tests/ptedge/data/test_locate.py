@@ -91,8 +91,8 @@ def test_find__names_that_no_file_has(tmp_path: Path, name: str) -> None:
 
 
 def test_is_picture__other_names_of_jpeg() -> None:
-    assert all(map(is_picture, ("a.jpg", "a.JPEG", "a.jfif", "a.jpe", "a.webp")))
-    assert not any(map(is_picture, ("a.heic", "a.txt", ".a.jpg", "a", "jpg")))
+    assert all(map(is_picture, ("a.jpg", "a.JPEG", "a.jfif", "a.jpe", "a.webp", "a.gif")))
+    assert not any(map(is_picture, ("a.heic", "a.dng", "a.txt", ".a.jpg", "a", "jpg")))
 
 
 def test_files_below__not_the_whole_file_system(tmp_path: Path) -> None:

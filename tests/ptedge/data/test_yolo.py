@@ -195,7 +195,7 @@ def test_yolo__what_was_not_read_is_counted(tmp_path: Path) -> None:
     labelled(tmp_path)
     labelled(tmp_path, "images/train/b.jpg")
     (tmp_path / "images" / "train" / "b.jpg").rename(tmp_path / "images" / "train" / "b.jfif")
-    for name in ("c.heic", "d.gif"):
+    for name in ("c.heic", "d.dng"):
         (tmp_path / "images" / "train" / name).touch()
     text(tmp_path / "labels" / "train" / "e.txt", "0 0.5 0.5 0.1 0.1")
     text(tmp_path / "images" / "train" / "notes.txt", "made by hand")
@@ -203,7 +203,7 @@ def test_yolo__what_was_not_read_is_counted(tmp_path: Path) -> None:
     data = open_dataset(text(tmp_path / "data.yaml", "train: images/train\nnames: [car]"))
     assert [sample.path.name for sample in data.samples] == ["a.png", "b.jfif", "f.png"]
     assert data.passed_over == {
-        ".gif file (convert it to JPEG or PNG)": 1,
+        ".dng file (convert it to JPEG or PNG)": 1,
         ".heic file (convert it to JPEG or PNG)": 1,
         "label file without an image": 1,
     }
