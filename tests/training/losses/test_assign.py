@@ -41,6 +41,21 @@ def test_match__best_for_each_box() -> None:
     assert match(candidates, BOXES, 0.7, 0.3, best_for_each=True).tolist() == [0, BACKGROUND, 1, 1]
 
 
+def test_match__a_boxes_best_stands_for_the_box_it_overlaps_most() -> None:
+    # the only candidate is the best that both boxes have; it covers 6 rows of the first and 9 of the second
+    boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0], [0.0, 5.0, 10.0, 15.0]])
+    candidate = torch.tensor([[0.0, 4.0, 10.0, 14.0]])
+    assert match(candidate, boxes, 0.9, 0.3, best_for_each=True).tolist() == [1]
+    assert match(candidate, boxes.flip(0), 0.9, 0.3, best_for_each=True).tolist() == [0]
+
+
+def test_match__the_best_of_one_box_may_stand_for_another() -> None:
+    # box 1 is found by the first candidate alone (IoU 3 / 17), which overlaps box 0 more (5 / 15)
+    boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0], [0.0, 12.0, 10.0, 22.0]])
+    candidates = torch.tensor([[0.0, 5.0, 10.0, 15.0], [0.0, 0.0, 10.0, 10.0]])
+    assert match(candidates, boxes, 0.7, 0.3, best_for_each=True).tolist() == [0, 0]
+
+
 def test_match__best_for_each_needs_some_overlap() -> None:
     candidates = torch.tensor([[20.0, 20.0, 30.0, 30.0]])
     assert match(candidates, BOXES, 0.7, 0.3, best_for_each=True).tolist() == [BACKGROUND]
@@ -125,6 +140,54 @@ def test_choose_samples__by_hand() -> None:
     expected = [_shifted(1.0, 1), _shifted(0.0), _shifted(0.0, 1), _shifted(300.0)]
     assert chosen.proposals[0].tolist() == expected
     assert chosen.matches[1].tolist() == [BACKGROUND]
+
+
+def _rows_left(count: int) -> list[float]:
+    """A candidate with the first ``count`` of the 20 rows of a box 20 x 20: IoU count / 20."""
+    return [0.0, 0.0, 20.0, float(count)]
+
+
+def test_choose_samples__thresholds_near_the_limits() -> None:
+    box = torch.tensor([[0.0, 0.0, 20.0, 20.0]])
+    overlaps = [20, 15, 13, 11, 9, 7, 5]  # IoU 1, 0.75, 0.65, 0.55, 0.45, 0.35, 0.25; the first is the box's best
+    candidates = torch.tensor([_rows_left(count) for count in overlaps])
+    chosen = choose_samples(candidates, [candidates], [box], Sampling(20, 1.0, 20, 1.0), torch.Generator())
+    anchors = chosen.anchors[0]
+    assert (anchors.positive.tolist(), anchors.negative.tolist()) == ([0, 1], [6])  # from 0.7; below 0.3
+    found = chosen.proposals[0][chosen.matches[0] == 0]
+    assert found[:, 3].tolist() == [20, 15, 13, 11, 20]  # from 0.5, and the box itself
+    assert chosen.proposals[0][chosen.matches[0] == BACKGROUND][:, 3].tolist() == [9, 7, 5]
+
+
+def test_choose_samples__an_anchor_below_the_threshold_is_some_boxes_best() -> None:
+    box = torch.tensor([[0.0, 0.0, 20.0, 20.0]])
+    candidates = torch.tensor([_rows_left(9), _rows_left(7)])
+    chosen = choose_samples(candidates, [candidates], [box], Sampling(20, 1.0, 20, 1.0), torch.Generator())
+    assert chosen.anchors[0].positive.tolist() == [0]  # an anchor may be
+    assert chosen.matches[0].tolist() == [0, BACKGROUND, BACKGROUND]  # a proposal may not: only the box itself
+
+
+def test_choose_samples__counts_and_shares_of_each_stage() -> None:
+    box = torch.tensor([[0.0, 0.0, 20.0, 20.0]])
+    both = torch.cat([box.repeat(30, 1), box.repeat(30, 1) + 100])
+    chosen = choose_samples(both, [both] * 2, [box] * 2, Sampling(8, 0.5, 20, 0.1), torch.Generator().manual_seed(0))
+    for anchors, matched in zip(chosen.anchors, chosen.matches, strict=True):
+        assert (len(anchors.positive), len(anchors.negative)) == (4, 4)
+        assert sorted(matched.tolist()) == [BACKGROUND] * 18 + [0] * 2
+
+
+def test_choose_samples__a_generator_an_image() -> None:
+    box = torch.tensor([[0.0, 0.0, 20.0, 20.0]])
+    anchors = torch.cat([box.repeat(30, 1), box.repeat(30, 1) + 100])
+
+    def drawn(*seeds: int) -> list[list[int]]:
+        draws = [torch.Generator().manual_seed(seed) for seed in seeds]
+        count = len(seeds)
+        chosen = choose_samples(anchors, [anchors] * count, [box] * count, Sampling(8, 0.5, 8, 0.5), draws)
+        return [[*one.positive.tolist(), *one.negative.tolist()] for one in chosen.anchors]
+
+    first, second = drawn(1, 2)
+    assert [second, first] == drawn(2, 1) and first != second
 
 
 def test_choose_samples__without_background_draws_positives_alone() -> None:

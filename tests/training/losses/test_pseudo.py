@@ -113,6 +113,17 @@ def test_moved__by_hand() -> None:
     torch.testing.assert_close(decode(deltas, moved.proposals, ROI_WEIGHTS), moved.boxes)
 
 
+def test_pseudo_boxes_clipped__more_than_half_must_be_left() -> None:
+    # 20 x 10 each: 8, 10, 12 of 20 columns inside, then 4, 5, 6 of 10 rows
+    over_left = [[x - 20.0, 10.0, float(x), 20.0] for x in (8, 10, 12)]
+    over_bottom = [[10.0, 64.0 - y, 30.0, 74.0 - y] for y in (4, 5, 6)]
+    boxes = torch.tensor([*over_left, *over_bottom])
+    whole = make_pseudo_boxes(raw(P[:1].repeat(6, 1), [0, 1, 0, 1, 0, 1], boxes), PseudoRule(**RULE))
+    cut = whole.clipped((64, 96))
+    assert cut.boxes.tolist() == [[0.0, 10.0, 12.0, 20.0], [10.0, 58.0, 30.0, 64.0]]
+    assert cut.labels.tolist() == [0, 1]
+
+
 def test_pseudo_boxes_clipped__cut_at_the_border_and_dropped_when_mostly_outside() -> None:
     boxes = torch.tensor([[10.0, 10.0, 30.0, 20.0], [-8.0, 10.0, 12.0, 20.0], [90.0, 0.0, 130.0, 10.0]])
     count = len(boxes)

@@ -6,12 +6,37 @@ import math
 
 import pytest
 import torch
-from loss_inputs import BOX, MANY, NONE, generator, gradient, images, one_anchor_of_three
+from loss_inputs import (
+    BOX,
+    MANY,
+    NEAR,
+    NONE,
+    TWO,
+    Counts,
+    box_term,
+    deltas_by_hand,
+    generator,
+    gradient,
+    images,
+    log_sigmoid,
+    log_softmax,
+    one_anchor_of_three,
+    varied_roi,
+    varied_rpn,
+)
 from torch import Tensor
 
+from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS
 from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
-from ptedge.training.losses.source import ImageLabels, sample_source, source_losses, source_rpn_losses
+from ptedge.training.losses.assign import BACKGROUND, AnchorSample, Samples
+from ptedge.training.losses.source import (
+    ImageLabels,
+    sample_source,
+    source_losses,
+    source_roi_losses,
+    source_rpn_losses,
+)
 
 
 def labels(boxes: Tensor, label: int = 1, ignore: Tensor = NONE) -> ImageLabels:
@@ -78,3 +103,71 @@ def test_source_rpn_losses__without_variances_is_smooth_l1() -> None:
     # beta 1/9: below it 0.5 x^2 / beta, above it x - beta / 2
     expected = 0.5 * 0.1**2 * 9 + (-math.log(0.8) - 0.5 / 9)
     assert float(losses["rpn_box"]) == pytest.approx(expected / 3, rel=1e-5)
+
+
+def rows(*index: int) -> Tensor:
+    return torch.tensor(index, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("probabilistic", [True, False])
+def test_source_rpn_losses__against_a_slow_loop(probabilistic: bool) -> None:
+    anchors = torch.cat([NEAR, TWO + 3])  # 5 anchors
+    output, counts = varied_rpn(2, anchors), Counts()
+    known = [ImageLabels(TWO, rows(1, 0), NONE), ImageLabels(TWO[1:], rows(0), NONE)]
+    chosen = [AnchorSample(rows(1, 0), rows(1, 0), rows(2)), AnchorSample(rows(4), rows(0), rows(0, 2))]
+    losses = source_rpn_losses(output, Samples(chosen, [], []), known, probabilistic, counts)
+    cls = box = 0.0
+    for i, (one, own) in enumerate(zip(chosen, known, strict=True)):
+        for anchor, label in zip(one.positive.tolist(), one.box.tolist(), strict=True):
+            cls -= log_sigmoid(float(output.logits[i, anchor]))
+            t = deltas_by_hand(own.boxes[label], anchors[anchor], RPN_WEIGHTS)
+            said = zip(t, output.deltas[i, anchor].tolist(), output.variances[i, anchor].tolist(), strict=True)
+            box += sum(box_term(value, 0.0, mean, s2, probabilistic) for value, mean, s2 in said)
+        cls -= sum(log_sigmoid(-float(output.logits[i, anchor])) for anchor in one.negative.tolist())
+    assert float(losses["rpn_cls"]) == pytest.approx(cls / 10, rel=1e-5)
+    assert float(losses["rpn_box"]) == pytest.approx(box / 10, rel=1e-5)
+    assert counts.seen == {"rpn": 6}  # three anchors of each image; both sums go over all of them
+
+
+@pytest.mark.parametrize("probabilistic", [True, False])
+def test_source_roi_losses__against_a_slow_loop(probabilistic: bool) -> None:
+    # labels of both classes, the first of class 1: whose row counts, and in which order, shows
+    known = [ImageLabels(TWO, rows(1, 0), NONE), ImageLabels(NONE, rows(), NONE), ImageLabels(TWO[1:], rows(0), NONE)]
+    proposals = [NEAR, NEAR[2:], NEAR[1:]]
+    matches = [rows(0, 1, BACKGROUND), rows(BACKGROUND), rows(0, BACKGROUND)]
+    output, counts = varied_roi(6), Counts()
+    losses = source_roi_losses(output, Samples([], proposals, matches), known, probabilistic, counts)
+    cls, box, row = 0.0, 0.0, 0
+    for found, matched, own in zip(proposals, matches, known, strict=True):
+        for proposal, index in zip(found, matched.tolist(), strict=True):
+            label = int(own.labels[index]) if index >= 0 else 2
+            cls -= log_softmax(output.logits[row])[label]
+            if label < 2:
+                t = deltas_by_hand(own.boxes[index], proposal, ROI_WEIGHTS)
+                said = zip(t, output.deltas[row, label].tolist(), output.variances[row, label].tolist(), strict=True)
+                box += sum(box_term(value, 0.0, mean, s2, probabilistic) for value, mean, s2 in said)
+            row += 1
+    assert float(losses["roi_cls"]) == pytest.approx(cls / 10, rel=1e-5)
+    assert float(losses["roi_box"]) == pytest.approx(box / 10, rel=1e-5)
+    assert counts.seen == {"roi": 6}
+
+
+def test_source_losses__are_those_of_both_stages() -> None:
+    output, roi, known = varied_rpn(1, NEAR), varied_roi(3), [ImageLabels(TWO, rows(1, 0), NONE)]
+    samples = Samples([AnchorSample(rows(0), rows(0), rows(2))], [NEAR], [rows(0, 1, BACKGROUND)])
+    losses, counts = {}, Counts()
+    for probabilistic in (True, False):
+        losses = source_losses(output, roi, samples, known, probabilistic, counts)
+        parts = source_rpn_losses(output, samples, known, probabilistic, lambda *_: 10.0)
+        parts |= source_roi_losses(roi, samples, known, probabilistic, lambda *_: 10.0)
+        assert {name: float(loss) for name, loss in losses.items()} == {k: float(v) for k, v in parts.items()}
+    assert counts.seen == {"rpn": 2, "roi": 3}
+    assert list(losses) == ["rpn_cls", "rpn_box", "roi_cls", "roi_box"]
+
+
+def test_sample_source__an_ignore_region_belongs_to_its_image() -> None:
+    output = Outputs(NONE, NONE, varied_rpn(2, NEAR), [NEAR[2:], NEAR[2:]])
+    known = [labels(NONE), labels(NONE, ignore=NEAR[2:])]
+    samples = sample_source(output, known, MANY, generator())
+    assert [one.negative.tolist() for one in samples.anchors] == [[0, 1, 2], [0, 1]]
+    assert [len(one) for one in samples.proposals] == [1, 0]

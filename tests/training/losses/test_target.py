@@ -7,16 +7,41 @@ from typing import Any
 
 import pytest
 import torch
-from loss_inputs import BOX, MANY, NONE, generator, gradient, images, one_anchor_of_three
+from loss_inputs import (
+    BOX,
+    MANY,
+    NEAR,
+    NONE,
+    TWO,
+    Counts,
+    box_term,
+    deltas_by_hand,
+    generator,
+    gradient,
+    images,
+    log_sigmoid,
+    log_softmax,
+    one_anchor_of_three,
+    variances_by_hand,
+    varied_pseudo,
+    varied_roi,
+    varied_rpn,
+)
 from tiny_detector import tiny_config
 from torch import Tensor
 
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, encode
 from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
-from ptedge.training.losses.assign import match
+from ptedge.training.losses.assign import BACKGROUND, AnchorSample, Samples, Sampling, match
 from ptedge.training.losses.pseudo import PseudoBoxes
-from ptedge.training.losses.target import TargetRule, sample_target, target_losses, target_rpn_losses
+from ptedge.training.losses.target import (
+    TargetRule,
+    sample_target,
+    target_losses,
+    target_roi_losses,
+    target_rpn_losses,
+)
 
 
 def pseudo(boxes: Tensor = BOX, p: tuple[float, ...] = (0.1, 0.8, 0.1), **changes: Any) -> PseudoBoxes:
@@ -155,3 +180,135 @@ def test_target_losses__vanilla_detector_uses_smooth_l1() -> None:
     losses = target(model, [boxes])
     assert all(float(loss.detach()) > 0 for loss in losses.values())
     assert encode(BOX, BOX, RPN_WEIGHTS).abs().max() == 0
+
+
+def index(*values: int) -> Tensor:
+    return torch.tensor(values, dtype=torch.int64)
+
+
+RULES = [TargetRule(background=False, cls_scale=0.5, box_scale=0.25), TargetRule(True, 2.0, 3.0)]
+
+
+@pytest.mark.parametrize("probabilistic", [True, False])
+@pytest.mark.parametrize("rule", RULES)
+def test_target_rpn_losses__against_a_slow_loop(rule: TargetRule, probabilistic: bool) -> None:
+    anchors = torch.cat([NEAR, TWO + 3])  # 5 anchors
+    output, taught, counts = varied_rpn(2, anchors), varied_pseudo(), Counts()
+    chosen = [AnchorSample(index(1, 0, 2), index(2, 0, 1), index(4)), AnchorSample(index(4), index(0), index(0, 2))]
+    losses = target_rpn_losses(output, Samples(chosen, [], []), taught, rule, probabilistic, counts)
+    cls = box = 0.0
+    for i, (one, own) in enumerate(zip(chosen, taught, strict=True)):
+        for a, b in zip(one.positive.tolist(), one.box.tolist(), strict=True):
+            background, z = float(own.probabilities[b, 2]), float(output.logits[i, a])
+            cls -= float(own.class_weight[b]) * ((1 - background) * log_sigmoid(z) + background * log_sigmoid(-z))
+            if background > 0.5:  # no object to find
+                continue
+            t = deltas_by_hand(own.boxes[b], anchors[a], RPN_WEIGHTS)
+            s2 = variances_by_hand(own.variances[b], own.proposals[b], ROI_WEIGHTS, anchors[a], RPN_WEIGHTS)
+            for c in range(4):
+                q, q_s2 = float(output.deltas[i, a, c]), float(output.variances[i, a, c])
+                box += float(own.box_weight[b, c]) * box_term(t[c], s2[c], q, q_s2, probabilistic)
+        if rule.background:
+            cls -= sum(log_sigmoid(-float(output.logits[i, a])) for a in one.negative.tolist())
+    assert float(losses["target_rpn_cls"]) == pytest.approx(rule.cls_scale * cls / 10, rel=1e-5)
+    assert float(losses["target_rpn_box"]) == pytest.approx(rule.box_scale * box / 10, rel=1e-5)
+    # four anchors stand for a pseudo box, three of them for an object; background is counted where it is learnt
+    assert counts.seen == {"target_rpn_cls": 7 if rule.background else 4, "target_rpn_box": 3}
+
+
+@pytest.mark.parametrize("probabilistic", [True, False])
+@pytest.mark.parametrize("rule", RULES)
+def test_target_roi_losses__against_a_slow_loop(rule: TargetRule, probabilistic: bool) -> None:
+    taught, counts, output = varied_pseudo(), Counts(), varied_roi(5)
+    proposals = [NEAR, torch.stack([TWO[1], TWO[0]])]
+    matches = [index(2, 1, 0), index(0, BACKGROUND)]
+    losses = target_roi_losses(output, Samples([], proposals, matches), taught, rule, probabilistic, counts)
+    cls, box, row = 0.0, 0.0, 0
+    for found, matched, own in zip(proposals, matches, taught, strict=True):
+        for proposal, b in zip(found, matched.tolist(), strict=True):
+            log_p = log_softmax(output.logits[row])
+            if b == BACKGROUND:
+                cls -= log_p[2]
+            else:
+                said = zip(own.probabilities[b].tolist(), log_p, strict=True)
+                cls -= float(own.class_weight[b]) * sum(p * log_q for p, log_q in said)
+            if b != BACKGROUND and float(own.probabilities[b, 2]) < 0.5:
+                t = deltas_by_hand(own.boxes[b], proposal, ROI_WEIGHTS)
+                s2 = variances_by_hand(own.variances[b], own.proposals[b], ROI_WEIGHTS, proposal, ROI_WEIGHTS)
+                label = int(own.labels[b])
+                for c in range(4):
+                    q, q_s2 = float(output.deltas[row, label, c]), float(output.variances[row, label, c])
+                    box += float(own.box_weight[b, c]) * box_term(t[c], s2[c], q, q_s2, probabilistic)
+            row += 1
+    assert float(losses["target_roi_cls"]) == pytest.approx(rule.cls_scale * cls / 10, rel=1e-5)
+    assert float(losses["target_roi_box"]) == pytest.approx(rule.box_scale * box / 10, rel=1e-5)
+    assert counts.seen == {"target_roi_cls": 5, "target_roi_box": 3}
+
+
+def test_target_losses__are_those_of_both_stages() -> None:
+    output, roi, taught = varied_rpn(1, NEAR), varied_roi(3), varied_pseudo()[:1]
+    samples = Samples([AnchorSample(index(0), index(0), index(2))], [NEAR], [index(2, 1, BACKGROUND)])
+    for probabilistic in (True, False):
+        counts = Counts()
+        losses = target_losses(output, roi, samples, taught, RULES[1], probabilistic, counts)
+        parts = target_rpn_losses(output, samples, taught, RULES[1], probabilistic, lambda *_: 10.0)
+        parts |= target_roi_losses(roi, samples, taught, RULES[1], probabilistic, lambda *_: 10.0)
+        assert {name: float(loss) for name, loss in losses.items()} == {k: float(v) for k, v in parts.items()}
+        assert counts.seen == {"target_rpn_cls": 2, "target_rpn_box": 1, "target_roi_cls": 3, "target_roi_box": 1}
+
+
+def test_target_rpn_losses__gradient_of_an_anchor_in_closed_form() -> None:
+    # the anchor moves the mean t of the teacher's Gaussian alone: its variance, which is told in the anchor's size
+    # too, is the teacher's word and gives no gradient (otherwise anchors would grow to make it small)
+    anchors = NEAR[:1].clone().requires_grad_()
+    output, taught = varied_rpn(1, anchors), varied_pseudo()[0]
+    samples = Samples([AnchorSample(index(0), index(0), index())], [], [])
+    target_rpn_losses(output, samples, [taught], TargetRule(box_scale=0.5), True)["target_rpn_box"].backward()
+    (a1, b1, a2, b2), (x1, y1, x2, y2) = NEAR[0].tolist(), taught.boxes[0].tolist()
+    t = deltas_by_hand(taught.boxes[0], NEAR[0], RPN_WEIGHTS)
+    # d loss / d t, the 1/2 of the cross-entropy against the 2 of the square; then the chain rule with
+    # tx = (cx - (a1 + a2) / 2) / (a2 - a1) and tw = log((x2 - x1) / (a2 - a1))
+    by_t = [
+        0.5 * float(taught.box_weight[0, c]) * (t[c] - float(output.deltas[0, 0, c])) / float(output.variances[0, 0, c])
+        for c in range(4)
+    ]
+    expected = []
+    for sign in (1.0, -1.0):  # low sides, then high sides
+        for low, high, centre, c in ((a1, a2, (x1 + x2) / 2, 0), (b1, b2, (y1 + y2) / 2, 1)):
+            size = high - low
+            shift = (centre - (low + high) / 2) / size**2
+            expected.append(by_t[c] * (-0.5 / size + sign * shift) + by_t[c + 2] * sign / size)
+    assert anchors.grad is not None
+    torch.testing.assert_close(anchors.grad[0], torch.tensor(expected))
+
+
+def test_target_roi_losses__background_box_teaches_no_box() -> None:
+    output, boxes = varied_roi(1), pseudo(p=(0.1, 0.2, 0.7))
+    losses = target_roi_losses(output, Samples([], [BOX], [index(0)]), [boxes], TargetRule(), True)
+    assert float(losses["target_roi_box"]) == 0.0
+    log_p = log_softmax(output.logits[0])
+    expected = -0.7 * (0.1 * log_p[0] + 0.2 * log_p[1] + 0.7 * log_p[2])
+    assert float(losses["target_roi_cls"]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_sample_target__shares_of_positives() -> None:
+    # 30 anchors and proposals on the box, 30 beside it; with background the usual shares hold, without all may be
+    # positive, but background never fills up
+    both = torch.cat([BOX.repeat(30, 1), BOX.repeat(30, 1) + 200])
+    sampling = Sampling(rpn_count=8, rpn_positive=0.125, roi_count=20, roi_positive=0.1)
+    outputs = Outputs(NONE, NONE, varied_rpn(1, both), [both])
+    for background, anchors, proposals in ((True, (4, 4), (2, 18)), (False, (8, 0), (20, 0))):
+        samples = sample_target(outputs, [pseudo()], TargetRule(background), sampling, generator())
+        (one,), (matched,) = samples.anchors, samples.matches
+        assert (len(one.positive), len(one.negative)) == anchors
+        assert (int((matched == 0).sum()), int((matched == BACKGROUND).sum())) == proposals
+
+
+def test_sample_target__background_begins_below_half() -> None:
+    # 24 x 24: the first 14, 10 and 8 of 24 rows; IoU 0.58, 0.42 and 0.33
+    found = torch.cat([BOX, BOX, BOX])
+    found[:, 3] = torch.tensor([30.0, 26.0, 24.0])
+    outputs = Outputs(NONE, NONE, varied_rpn(1, BOX), [found])
+    samples = sample_target(outputs, [pseudo()], TargetRule(background=True), MANY, generator())
+    rows = zip(samples.proposals[0][:, 3].tolist(), samples.matches[0].tolist(), strict=True)
+    assert list(rows) == [(30.0, 0), (40.0, 0), (26.0, BACKGROUND), (24.0, BACKGROUND)]
