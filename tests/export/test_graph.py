@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ptedge.detector.config import ModelConfig
+from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, decode
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.graph import StaticGraph, StaticOutput
 from ptedge.graph_contract import output_signature
@@ -96,6 +97,64 @@ def test_static_graph__fewer_pairs_than_slots_are_padded() -> None:
     model = make_model(replace(CONFIG, rpn_test_top_n=(20, 10), max_detections=50))
     assert answer(model, noise(1)).boxes.shape == (1, 50, 4)
     assert check_equal(model, noise(1)) > 0
+
+
+def test_static_graph__rows_that_the_proposals_leave_over_take_no_part() -> None:
+    # NMS at 0.1 leaves fewer proposals than the 40 slots; what fills the others would give detections of its own
+    model, images = make_model(replace(CONFIG, rpn_nms=0.1)), noise(2)
+    with torch.no_grad():
+        graph = StaticGraph(model)
+        _, alive, _ = graph.propose(model.features(images))
+    eager = [len(found) for found in model(images).proposals]
+    assert alive.sum(1).tolist() == eager and 0 < max(eager) < 40
+    assert alive.sort(descending=True).values.equal(alive)  # those that are left over come last
+    assert check_equal(model, images) > 0
+
+
+def test_static_graph__boxes_thrown_off_the_image_take_no_slot() -> None:
+    model, images = make_model(replace(CONFIG, max_detections=60)), noise(2)
+    with torch.no_grad():
+        model.roi_head.deltas.bias[0] = 12.0  # 1.2 widths to the right: beyond the border for proposals there
+        outputs = model(images)
+        moved = decode(
+            model.roi(outputs.features, outputs.proposals).deltas[:, 0], torch.cat(outputs.proposals), ROI_WEIGHTS
+        )
+    outside = moved[:, 0] >= 128
+    assert outside.any() and not outside.all()
+    assert check_equal(model, images) > 0
+
+
+def test_static_graph__anchors_thrown_off_the_image_are_no_proposals() -> None:
+    model, images = make_model(), noise(2)
+    with torch.no_grad():
+        model.rpn_head.deltas.bias[0::4] = 1.5  # 1.5 widths to the right
+        outputs, graph = model(images), StaticGraph(model)
+        proposals, alive, _ = graph.propose(outputs.features)
+    assert (decode(outputs.rpn.deltas, outputs.rpn.anchors, RPN_WEIGHTS)[..., 0] >= 128).any()
+    for found, own, taking_part in zip(outputs.proposals, proposals, alive > 0, strict=True):
+        torch.testing.assert_close(own[taking_part], found)
+    assert check_equal(model, images) > 0
+
+
+@pytest.mark.parametrize(("first", "both"), [(0.0, 0), (1.0, 1)])
+def test_static_graph__converged_speaks_of_the_proposals_too(first: float, both: int) -> None:
+    model, images = make_model(), noise(2)
+    with torch.no_grad():
+        graph, features = StaticGraph(model), model.features(images)
+        proposals, alive, converged = graph.propose(features)
+        assert converged.tolist() == [1.0, 1.0]
+        output = graph.detect(features, proposals, alive, torch.tensor([1.0, first]))
+    assert output.converged.tolist() == [1, both]
+
+
+def test_static_graph__too_few_rounds_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptedge.export.graph.ROUNDS", 1)
+    model = make_model()
+    with torch.no_grad():
+        graph, features = StaticGraph(model), model.features(noise(1))
+        proposals, alive, converged = graph.propose(features)
+        assert converged.tolist() == [0.0]  # 150 anchors that overlap
+        assert graph.detect(features, proposals, alive, torch.ones(1)).converged.tolist() == [0]
 
 
 def test_static_graph__names_shapes_and_types_are_those_of_the_contract() -> None:
