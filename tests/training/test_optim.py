@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.training.config import OptimConfig
-from ptedge.training.optim import build_optimizer, describe_step, rate_factor, scaled, step_images
+from ptedge.training.optim import (
+    NotFiniteError,
+    add_parameters,
+    build_optimizer,
+    checked,
+    describe_step,
+    rate_factor,
+    restore_optimizer,
+    scaled,
+    set_rates,
+    step_images,
+)
 
 
 def config(**changes: Any) -> OptimConfig:
@@ -68,3 +80,52 @@ def test_scaled__by_hand() -> None:
         "16 images a step (2 a part, 4 parts, 2 processes), learning rate 0.016 (0.016 for 16 images, scaled linearly)"
     )
     assert describe_step(plain, 1) == "2 images a step, learning rate 0.016"
+
+
+def test_build_optimizer__momentum_of_either_kind(model: ProbabilisticFasterRCNN) -> None:
+    for group in build_optimizer(model, config(momentum=0.8)).param_groups:
+        assert group["momentum"] == 0.8 and not group["nesterov"]
+    for group in build_optimizer(model, config(optimizer="adamw", momentum=0.8)).param_groups:
+        assert group["betas"] == (0.8, 0.999)
+
+
+def test_set_rates__anchors_and_the_rest_have_their_own(model: ProbabilisticFasterRCNN) -> None:
+    settings = config(warmup=4)
+    optimizer = build_optimizer(model, settings)
+    add_parameters(optimizer, torch.nn.Linear(1, 1), settings)
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.5, 0.0, 0.5]
+    for step, factor in ((0, 0.25), (3, 1.0), (0, 0.25)):  # set, not multiplied
+        set_rates(optimizer, step, settings)
+        rates = [group["lr"] for group in optimizer.param_groups]
+        assert rates == pytest.approx([0.1 * factor, 0.01 * factor, 0.1 * factor])
+
+
+def test_restore_optimizer__momenta_of_then_settings_of_now(model: ProbabilisticFasterRCNN) -> None:
+    before = build_optimizer(model, config(momentum=0.9))
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 2.0)
+    before.step()
+    now = build_optimizer(model, config(lr=0.3, anchor_lr=0.02, momentum=0.5, weight_decay=0.1))
+    restore_optimizer(now, before.state_dict())
+    weights, anchors = now.param_groups
+    assert (weights["lr"], weights["momentum"], weights["weight_decay"]) == (0.3, 0.5, 0.1)
+    assert (anchors["lr"], anchors["momentum"], anchors["weight_decay"]) == (0.02, 0.5, 0.0)
+    shapes = model.anchors.log_wh
+    torch.testing.assert_close(now.state[shapes]["momentum_buffer"], torch.full_like(shapes, 2.0))
+
+
+def test_checked__sum_of_the_losses_without_the_norm() -> None:
+    told = checked({"a": 1.0, "b": 2.5, "grad_norm": 9.0}, 3)
+    assert told == {"a": 1.0, "b": 2.5, "loss": 3.5, "grad_norm": 9.0}
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_checked__what_is_not_finite_is_named(bad: float) -> None:
+    with pytest.raises(NotFiniteError, match="the loss is not finite at step 7"):
+        checked({"a": bad, "grad_norm": 1.0}, 7)
+    with pytest.raises(NotFiniteError, match="the loss is not finite"):  # fp16 forgives gradients, not losses
+        checked({"a": bad, "grad_norm": bad}, 7, infinite_gradient=True)
+    with pytest.raises(NotFiniteError, match="the gradient is not finite"):
+        checked({"a": 1.0, "grad_norm": bad}, 7)
+    told = checked({"a": 1.0, "grad_norm": bad}, 7, infinite_gradient=True)
+    assert told["loss"] == 1.0 and not told["grad_norm"] < 1e9

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from loss_inputs import NONE, Counts
+from torch import Tensor, nn
 from training_shell import FILES, Shell, assert_equal, comparable, fails, lines
 
 from ptedge.artifacts.checkpoint import load_checkpoint
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import ROIOutput
+from ptedge.detector.rpn import RPNOutput
 from ptedge.errors import ConfigError
 from ptedge.training.losses.align import AlignConfig, DomainClassifiers
+from ptedge.training.losses.source import ImageLabels
+
+NO_RPN = RPNOutput(NONE, NONE, NONE, NONE)  # which alignment does not look at
 
 # ------------------------------------------------------------------ on the detector
 
@@ -56,6 +64,75 @@ def test_domain_classifiers__weights_scale_the_terms(model: ProbabilisticFasterR
 def test_domain_classifiers__early_stage_must_be_before_the_last(model: ProbabilisticFasterRCNN) -> None:
     with pytest.raises(ConfigError, match=r"local_stage is 3, but the backbone .* has 2 stages"):
         DomainClassifiers(model, AlignConfig(method="sw"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("method", "'cyclic'", "one of none, sw, ccr"),
+        ("weight", -1.0, "at least 0"),
+        ("gamma", -1.0, "at least 0"),
+        ("local_stage", 5, "at least 1 and at most 4"),
+        ("instance_weight", -1.0, "at least 0"),
+    ],
+)
+def test_align_config__refuses_with_name_value_and_range(field: str, value: Any, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^{field} is {value}; it must be {allowed}$"):
+        AlignConfig(**{field: value.strip("'") if isinstance(value, str) else value})
+
+
+def test_domain_classifiers__each_term_against_its_equation(model: ProbabilisticFasterRCNN) -> None:
+    torch.manual_seed(0)
+    domains = DomainClassifiers(model, AlignConfig("ccr", weight=0.3, gamma=2.0, local_stage=1, instance_weight=0.7))
+    nn.init.normal_(domains.classes.weight)  # else undecided everywhere
+    early, final = torch.randn(2, 4, 16, 24).requires_grad_(), torch.randn(2, 8, 4, 6).requires_grad_()
+    hidden = torch.randn(5, 32).requires_grad_()
+    roi = ROIOutput(torch.randn(5, 3) * 2, torch.zeros(5, 2, 4), torch.zeros(5, 2, 4), hidden)
+    labels = [
+        ImageLabels(NONE, torch.tensor([1, 1]), NONE),
+        ImageLabels(NONE, torch.tensor([], dtype=torch.int64), NONE),
+    ]
+    counts = Counts()
+    found = domains.source_losses(Outputs(early, final, NO_RPN, []), roi, labels, counts)
+    found |= domains.target_losses(early, final)
+    found |= domains.target_instance_losses(final, roi, [2, 3], counts)
+
+    of_image = domains.classes(final).mean(dim=(2, 3))  # [2, K]
+    place = domains.local(early).sigmoid()
+    whole = domains.globally(final).flatten().sigmoid()  # probability of the target domain
+    instance = domains.instances(hidden.relu()).flatten().sigmoid()
+    p = roi.logits.softmax(dim=1)
+    weights = []
+    for row, image in enumerate([0, 0, 1, 1, 1]):
+        label = int(p[row].argmax())
+        seen = float(of_image[image, min(label, 1)].detach().sigmoid())
+        weights.append(1.0 if label == 2 else math.exp(abs(seen - float(p[row, label]))))
+    known = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+    expected = {
+        "align_source_local": 0.3 * 0.5 * (place**2).mean(),
+        "align_source_global": 0.3 * 0.5 * (-(whole**2) * (1 - whole).log()).mean(),
+        "align_image_class": -(known * of_image.sigmoid().log() + (1 - known) * (1 - of_image.sigmoid()).log()).mean(),
+        "align_source_instance": 0.7 * -(1 - instance).log().sum() / 10,
+        "align_target_local": 0.3 * 0.5 * ((1 - place) ** 2).mean(),
+        "align_target_global": 0.3 * 0.5 * (-((1 - whole) ** 2) * whole.log()).mean(),
+        "align_target_instance": 0.7 * -(torch.tensor(weights) * instance.log()).sum() / 10,
+    }
+    assert set(found) == set(expected)
+    assert len({round(weight, 3) for weight in weights}) > 3
+    inputs, trained = [early, final, hidden], list(domains.parameters())
+    for name, loss in found.items():
+        torch.testing.assert_close(loss, expected[name], msg=lambda text, name=name: f"{name}: {text}")
+        own, right = (
+            torch.autograd.grad(one, [*inputs, *trained], retain_graph=True, allow_unused=True)
+            for one in (loss, expected[name])
+        )
+        # classifiers go down; what they look at goes up, save where it learns the classes of the picture
+        signs = [1.0 if name == "align_image_class" else -1.0] * len(inputs) + [1.0] * len(trained)
+        for sign, got, wanted in zip(signs, own, right, strict=True):
+            assert (got is None) == (wanted is None), name
+            if got is not None and wanted is not None:
+                torch.testing.assert_close(got, sign * wanted, rtol=1e-4, atol=1e-6)
+    assert counts.seen == {"align_source_instance": 5, "align_target_instance": 5}
 
 
 # ------------------------------------------------------------------ in the loop

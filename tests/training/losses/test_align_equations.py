@@ -71,6 +71,19 @@ def test_consistency_weight__disagreement_counts_up_to_e() -> None:
     torch.testing.assert_close(weight, torch.tensor([math.exp(0.3), math.exp(0.15), 1.0]))
 
 
+def test_instance_loss__half_precision_is_summed_in_float32() -> None:
+    logits = torch.full((300,), 3.0)
+    loss = instance_loss(logits.half(), 0, 1.0)
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss, instance_loss(logits, 0, 1.0), rtol=1e-6, atol=0)
+
+
+def test_consistency_weight__gives_no_gradient() -> None:
+    image = torch.zeros(1, 2, requires_grad=True)
+    instance = torch.tensor([[0.5, 0.2, 0.1]], requires_grad=True)
+    assert not consistency_weight(image, instance, torch.tensor([0])).requires_grad
+
+
 def test_instance_loss__weighted_mean_and_none() -> None:
     logits = torch.tensor([0.0, math.log(3.0)])
     expected = (2.0 * -math.log(0.5) + 1.0 * -math.log(0.75)) / 2

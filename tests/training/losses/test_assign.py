@@ -208,3 +208,17 @@ def test_choose_samples__an_ignore_region_is_no_background() -> None:
     far = torch.tensor([_shifted(200.0)])
     chosen = choose_samples(far, [far], [BOXES[:0]], Sampling(4, 0.5, 4, 0.5), torch.Generator(), ignore=[far])
     assert len(chosen.anchors[0].negative) == 0 and len(chosen.proposals[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("rpn_count", 0, "at least 1"),
+        ("roi_count", 0, "at least 1"),
+        ("rpn_positive", 1.1, "at least 0 and at most 1"),
+        ("roi_positive", -0.1, "at least 0 and at most 1"),
+    ],
+)
+def test_sampling__refuses_with_name_value_and_range(field: str, value: float, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^{field} is {value}; it must be {allowed}$"):
+        Sampling(**{field: value})  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -113,6 +114,30 @@ def test_moved__by_hand() -> None:
     torch.testing.assert_close(decode(deltas, moved.proposals, ROI_WEIGHTS), moved.boxes)
 
 
+def varied() -> PseudoBoxes:
+    """Three boxes, the second beyond the right border of 64 x 96; no field holds what another holds."""
+    return PseudoBoxes(
+        boxes=torch.tensor([[10.0, 10.0, 30.0, 20.0], [100.0, 0.0, 130.0, 10.0], [1.0, 2.0, 3.0, 4.0]]),
+        labels=torch.tensor([0, 1, 2]),
+        probabilities=torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]]),
+        variances=torch.arange(12.0).reshape(3, 4) / 20,
+        proposals=torch.arange(12.0).reshape(3, 4) + 50,
+        class_weight=torch.tensor([0.1, 0.2, 0.3]),
+        box_weight=torch.arange(12.0).reshape(3, 4) / 100,
+        score=torch.tensor([0.9, 0.8, 0.7]),
+    )
+
+
+def test_moved__and_clipped_keep_what_else_a_box_has() -> None:
+    whole = varied()
+    moved, cut = whole.moved(torch.tensor([0.5, 24.0, 16.0])), whole.clipped((64, 96))
+    rest = {name: value for name, value in vars(whole).items() if name != "boxes"}
+    for name, value in rest.items():
+        assert torch.equal(getattr(cut, name), value[[0, 2]]), name
+        if name != "proposals":
+            assert torch.equal(getattr(moved, name), value), name
+
+
 def test_pseudo_boxes_clipped__more_than_half_must_be_left() -> None:
     # 20 x 10 each: 8, 10, 12 of 20 columns inside, then 4, 5, 6 of 10 rows
     over_left = [[x - 20.0, 10.0, float(x), 20.0] for x in (8, 10, 12)]
@@ -143,3 +168,18 @@ def test_pseudo_boxes_clipped__cut_at_the_border_and_dropped_when_mostly_outside
     assert cut.proposals.tolist() == boxes[:2].tolist()
     assert cut.labels.tolist() == [0, 1]
     assert len(cut.variances) == len(cut.box_weight) == len(cut.class_weight) == len(cut.score) == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("tau_cls", 0.0, "above 0"),
+        ("tau_box", 0.0, "above 0"),
+        ("focal_cls", -0.5, "at least 0"),
+        ("focal_box", -0.5, "at least 0"),
+        ("score_threshold", 1.5, "at least 0 and at most 1"),
+    ],
+)
+def test_pseudo_rule__refuses_with_name_value_and_range(field: str, value: float, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^{field} is {value}; it must be {allowed}$"):
+        PseudoRule(**{field: value})  # type: ignore[arg-type]

@@ -312,3 +312,15 @@ def test_sample_target__background_begins_below_half() -> None:
     samples = sample_target(outputs, [pseudo()], TargetRule(background=True), MANY, generator())
     rows = zip(samples.proposals[0][:, 3].tolist(), samples.matches[0].tolist(), strict=True)
     assert list(rows) == [(30.0, 0), (40.0, 0), (26.0, BACKGROUND), (24.0, BACKGROUND)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("cls_scale", -1.0, "at least 0"),
+        ("box_scale", -1.0, "at least 0"),
+    ],
+)
+def test_target_rule__refuses_with_name_value_and_range(field: str, value: float, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^{field} is {value}; it must be {allowed}$"):
+        TargetRule(**{field: value})  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -135,3 +136,27 @@ def test_choose__properties(entries: list[tuple[float, bool]], tolerance: float,
     assert kept[0].step == 0 and len(kept) <= keep + 1
     # thinning never costs the best one
     assert max(c.score for c in kept if c.sound) == max(c.score for c in found if c.sound)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("keep", 0, "at least 1 and at most 1000"),
+        ("every", -1, "at least 0"),
+        ("tolerance", 1.5, "at least 0 and at most 1"),
+    ],
+)
+def test_choice_config__refuses_with_name_value_and_range(field: str, value: float, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^choice.{field} is {value}; it must be {allowed}$"):
+        ChoiceConfig(**{field: value})  # type: ignore[arg-type]
+
+
+def test_choice_config__steps_are_whole_readings_of_a_tenth() -> None:
+    assert [ChoiceConfig().steps(1, total) for total in (5, 10, 95, 100)] == [1, 1, 9, 10]
+    assert ChoiceConfig().steps(4, 95) == 12  # a tenth is 9, the next reading after it 12
+    assert ChoiceConfig(every=7).steps(5, 1000) == 10 and ChoiceConfig(every=10).steps(5, 1000) == 10
+
+
+def test_score_of__less_than_a_box_a_frame_is_something() -> None:
+    assert score_of({"consistency": 0.3, "boxes": 0.5}) == 0.3
+    assert score_of({"consistency": 0.3, "boxes": 0.0}) == 0.0
