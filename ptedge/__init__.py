@@ -6,4 +6,15 @@ for others, here as in each package.
 """
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "boxes", "config", "detections", "draw", "errors", "files", "graph_contract", "preprocess"]
+__all__ = [
+    "__version__",
+    "boxes",
+    "config",
+    "detections",
+    "draw",
+    "errors",
+    "files",
+    "graph_contract",
+    "preprocess",
+    "signals",
+]

@@ -9,6 +9,8 @@ import click
 
 from ptedge import __version__
 from ptedge.errors import PtedgeError, missing_extra
+from ptedge.signals import EndedError, watch
+from ptedge.streams import guard
 
 # name -> (module:function, one line for the list of commands); the lines stand here so that --help loads nothing
 COMMANDS = {
@@ -72,9 +74,14 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point: a PtedgeError becomes one sentence on stderr and exit status 1."""
+    """Entry point: a PtedgeError becomes one sentence on stderr and exit status 1, a signal 128 and its number."""
+    watch()
+    guard()
     try:
         cli()
+    except EndedError as ended:
+        click.echo(f"ptedge: ended by {ended.name}", err=True)
+        raise
     except PtedgeError as error:
         _fail(str(error))
     except ModuleNotFoundError as error:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from ptedge.errors import OutputError
+
 from .click_options import BACKEND, JSON, THREADS, byte_size, grouped
 from .options import (
     FLIPS,
@@ -173,7 +175,8 @@ def run(
     csi:// or a GStreamer pipeline. Unreadable images are named and passed over. Of several FRAMES, each is a source of
     its own; one that fails does not end the others.
 
-    Ctrl-C or SIGTERM ends the run, finishes all files and gives exit status 130 or 143; a second one aborts.
+    Ctrl-C, SIGTERM or a lost terminal (SIGHUP) ends the run, finishes all files and gives exit status 130, 143 or 129;
+    a second signal ends it at once.
 
     \b
     Example:
@@ -184,7 +187,12 @@ def run(
 
     options = RunOptions(source=source, model=model, output=output, collect=collect, push=push, serve=serve)
     report, status = run_bundle(bundle, list(frames), options)
-    if as_json:
-        click.echo(json.dumps(report, ensure_ascii=False))
+    try:
+        if as_json:
+            click.echo(json.dumps(report, ensure_ascii=False))
+    except (OSError, OutputError) as error:
+        if not status:
+            raise
+        click.echo(f"without a report: {error}", err=True)  # the status says more
     if status:
         sys.exit(status)

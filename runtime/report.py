@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from ptedge.backends.bundle_predictor import BundlePredictor
+from ptedge.signals import Stop
 
 from .counters import RunCounters
-from .signals import Stop
 from .sinks.choose import written
 from .sinks.collect import FieldSink
 from .sinks.files import Sink

@@ -16,6 +16,7 @@ from ptedge.files import make_output_folder
 from ptedge.frames.address import is_live
 from ptedge.frames.source import FrameSource, open_frames
 from ptedge.frames.status import LiveOptions, SourceEvent
+from ptedge.signals import finishing
 
 from .counters import RunCounters, RunSource
 from .heap import limit_arenas
@@ -26,7 +27,6 @@ from .page.status import RunStatus
 from .page.view import LiveView
 from .pipeline import Pipeline, Rules
 from .report import Progress, log, run_report, tell
-from .signals import stop_on_signals
 from .sinks.choose import default_saves, open_sinks
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
@@ -64,6 +64,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
             make_output_folder(options.collect.folder)
         predictor = opened.enter_context(contextlib.closing(_open_model(bundle, options.model)))
         _tell_start(sources, predictor)
+        stop = opened.enter_context(finishing())
         # whatever may refuse comes before results of an earlier run are overwritten
         collector = _open_collector(options.collect, predictor) if options.collect is not None else None
         push = open_push(options.push, predictor.model_hash) if options.push is not None else None
@@ -72,7 +73,6 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
         view = _open_view(options.serve, status, opened) if options.serve is not None else None
         sinks: list[Sink] = open_sinks(save, out, sources, predictor.class_names) if out is not None else []
         sinks += [sink for sink in (collector, push, view) if sink is not None]
-        stop = opened.enter_context(stop_on_signals())
         pipeline = Pipeline(
             sources=[about.source if about.source is not None else () for about in sources],
             predictor=predictor,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from ptedge.signals import unwatch
 
 # before torch or OpenCV is imported by a test: results and times then do not depend on the machine's cores
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,6 +34,13 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data not found: {folder} does not exist")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def signals_stay() -> Iterator[None]:
+    """The entry of ``ptedge``, called inside this process, takes the signals over for good."""
+    yield
+    unwatch()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

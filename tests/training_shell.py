@@ -12,6 +12,7 @@ import torch
 from tiny_detector import NAME
 
 from ptedge import cli as ptedge_cli
+from ptedge.signals import unwatch
 
 LOOP = [
     "optim.optimizer=sgd",
@@ -44,6 +45,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *w
         ptedge_cli.main()
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1
+    unwatch()
     out, err = capsys.readouterr()
     assert out == ""
     return status, err

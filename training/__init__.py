@@ -4,4 +4,4 @@ The command line loads ``cli``; the packages within share the settings, optimise
 below.
 """
 
-__all__ = ["cli", "config", "distributed", "optim", "progress", "run_folder", "state", "validate"]
+__all__ = ["cli", "config", "distributed", "optim", "run_folder", "state", "validate"]

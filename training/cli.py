@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRESETS = ("8gb", "12gb", "24gb", "agx")  # of presets.py, which --help need not load
-INTERRUPTED = 130  # the shell's convention for a program stopped by Ctrl-C
 
 
 def _run_options(function: F) -> F:
@@ -152,4 +151,4 @@ def _finish(out: Path, result: LoopResult) -> None:
     if result.interrupted:
         click.echo(f"continue with the same command and --resume, or use {out / 'model.pt'} as it is", err=True)
         wait_for_all()  # a launcher ends all processes when the first one ends
-        sys.exit(INTERRUPTED)
+        sys.exit(128 + result.signal)  # as a shell reports a program that a signal ended

@@ -60,6 +60,11 @@ def any_of(flag: bool) -> bool:
     return total([float(flag)])[0] > 0
 
 
+def largest(number: int) -> int:
+    """The largest number that any process says."""
+    return max(int(one) for one in gather(number))
+
+
 def gather(value: Any) -> list[Any]:
     """What every process says, in the order of their numbers."""
     if size() == 1:

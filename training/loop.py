@@ -10,16 +10,20 @@ from typing import Any, Generic
 import click
 import torch
 
+from ptedge.signals import finishing
+
 from . import distributed
 from .config import RunConfig
 from .optim import NotFiniteError, scaled, step_images
-from .progress import Stopwatch, TrainingProgress, stop_request
+from .progress import Stopwatch, TrainingProgress
 from .run_folder import RunFolder
 from .state import state_of
 from .task import B, P, Task
 from .update import Updater
 from .watch.monitor import anchor_numbers
 from .watch.supervise import Supervisor
+
+STOPPING = "stopping after this step; files are written. Once more to abort"
 
 
 @dataclass
@@ -29,6 +33,7 @@ class LoopResult:
     Attributes:
         step: optimiser steps done in all.
         interrupted: a signal stopped it.
+        signal: its number, 0 for none.
         skipped: images that could not be read, path -> times met.
         last: values of the last logged step.
         idle: all steps had been done before; no file was touched.
@@ -38,6 +43,7 @@ class LoopResult:
 
     step: int
     interrupted: bool = False
+    signal: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     last: dict[str, Any] = field(default_factory=dict)
     idle: bool = False
@@ -86,7 +92,7 @@ def run_loop(
     loop.updater.load_state(before.get("scaler", {}))
     with (
         TrainingProgress(task.name, steps, first_step) as progress,
-        stop_request() as should_stop,
+        finishing(STOPPING) as stop,
         closing(task.stream(first_step)) as stream,
     ):
         for step in range(first_step, steps):
@@ -95,12 +101,13 @@ def run_loop(
             loop.count_skipped(given, progress)
             done = loop.step(step, given)
             loop.tell(done, progress)
-            if done.stop or distributed.any_of(should_stop()):
+            if done.stop or distributed.any_of(stop.event.is_set()):
                 result.interrupted = result.step < steps and not done.stop
                 break
             if result.step % config.checkpoint_every == 0 and result.step < steps:
                 loop.save()
         loop.save()
+        result.signal = distributed.largest(stop.signal) if result.interrupted else 0
     result.speed = loop.watch.summary()
     if supervisor is not None:
         result.supervision = supervisor.summary(result.step)

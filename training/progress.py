@@ -1,13 +1,11 @@
-"""What the user sees during a run: a bar with the losses on a terminal, plain lines elsewhere; and a polite Ctrl-C."""
+"""What the user sees during a run: a bar with the losses on a terminal, plain lines elsewhere; how fast it is."""
 
 from __future__ import annotations
 
 import contextlib
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from types import FrameType, TracebackType
+from collections.abc import Iterator
+from types import TracebackType
 
 import click
 import torch
@@ -68,34 +66,6 @@ class TrainingProgress:
         self.bar.update(self.task, completed=done, text=text)
         if not self.console.is_terminal:
             click.echo(f"step {done}/{self.steps}  {text}", err=True)
-
-
-@contextlib.contextmanager
-def stop_request(signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop after the current step; a second one aborts.
-
-    Yields:
-        A function that says whether to stop.
-    """
-    asked = False
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        print("\nstopping after this step; files are written. Once more to abort.", file=sys.stderr)
-
-    try:
-        old = {number: signal.signal(number, handle) for number in signals}
-    except ValueError:  # not the main thread: signals stay the caller's affair
-        yield lambda: False
-        return
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
 
 
 class Stopwatch:

@@ -156,7 +156,7 @@ def test_run__wrong_usage(bundle: Path, folder: Path, wrong: tuple[str, str]) ->
     assert ptedge("run", bundle, folder, *wrong, check=False).exit_code == 2
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_run__signal_finishes_all_files(
     bundle: Path, folder: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
@@ -201,3 +201,25 @@ def test_run__kill_leaves_whole_lines(bundle: Path, folder: Path, tmp_path: Path
         process.kill()
     *whole, _ = jsonl.read_text("utf-8").split("\n")
     assert [json.loads(line)["frame"] for line in whole] == list(range(len(whole)))
+
+
+@pytest.mark.parametrize("stage", ["_open_model", "open_sources"])
+def test_run__signal_while_starting_ends_it(bundle: Path, folder: Path, tmp_path: Path, stage: str) -> None:
+    """The model loads, or the first camera is being connected to: nothing is to be finished."""
+    code = f"""
+import sys, time
+from ptedge.runtime import run
+def wait(*_):
+    print("waiting", flush=True)
+    time.sleep(300)
+run.{stage} = wait
+from ptedge.cli import main
+main()
+"""
+    words = [sys.executable, "-c", code, "run", str(bundle), str(folder), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 143 and stderr.splitlines()[-1] == "ptedge: ended by SIGTERM"
+    assert not (tmp_path / "out" / "detections.jsonl").exists()

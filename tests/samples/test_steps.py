@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import os
 import re
+import signal
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -28,3 +33,28 @@ def test_ptedge__a_failing_command_ends_it_with_the_command_s_own_words(tmp_path
     assert str(caught.value).endswith(f"(all it said: {log})")
     assert "Traceback" not in log.read_text()
     assert steps.seconds == {}
+
+
+def test_ptedge__a_signal_is_passed_on_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, begun, finished = tmp_path / "command", tmp_path / "begun", tmp_path / "finished"
+    command.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, signal, sys, time\n"
+        f"signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path({str(finished)!r}).touch(), sys.exit(143)))\n"
+        f"pathlib.Path({str(begun)!r}).touch()\n"
+        "time.sleep(60)\n"
+    )
+    command.chmod(0o755)
+
+    def interrupt() -> None:
+        while not begun.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(sys, "executable", str(command))
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(SystemExit) as ended:
+        Steps(tmp_path / "logs", lambda _: None).ptedge("wait", "train")
+    thread.join()
+    assert ended.value.code == 130 and finished.exists()

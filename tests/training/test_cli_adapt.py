@@ -115,20 +115,27 @@ def test_adapt__no_pseudo_boxes_at_all(ptedge: Shell, pretrained: Path, target_f
     torch.testing.assert_close(deployed["roi_head.fc1.weight"], start["roi_head.fc1.weight"], rtol=0, atol=1e-7)
 
 
+@pytest.mark.parametrize(("number", "exits"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)], ids=str)
 def test_adapt__interrupted_and_continued(
-    ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ptedge: Shell,
+    pretrained: Path,
+    target_frames: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    exits: int,
 ) -> None:
     run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
     follow = mutual_module.update_teacher
 
     def follow_and_interrupt(*arguments: Any) -> None:
         follow(*arguments)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
 
     with monkeypatch.context() as patch:
         patch.setattr(mutual_module, "update_teacher", follow_and_interrupt)
         status, err = ptedge.adapt(pretrained, run, *words, steps=3)
-    assert status == 130 and "--resume" in err
+    assert status == exits and "--resume" in err
     assert summary(run)["interrupted"] is True and summary(run)["steps"] == 1
     assert {path.name for path in run.iterdir()} == ADAPT_FILES
     assert ptedge.adapt(pretrained, run, *words, "--resume", steps=3)[0] == 0

@@ -130,7 +130,7 @@ def test_train__two_processes_stop_together_and_fail_with_one_sentence(source_da
         replace(endless[1], sends=signal.SIGKILL, to=1, when=begun[1]),
         train_job(broken, tmp_path / "run", "optim.steps=3", processes=2),
     )
-    assert stop["status"] == [130, 130], stop
+    assert stop["status"] == [143, 143], stop
     assert summary(stopped)["interrupted"] is True and (stopped / "last.pt").exists()
     assert stop["err"][0].count("--resume") == 1 and "Traceback" not in stop["err"][1]
     assert kill["status"] == [1, -signal.SIGKILL], kill

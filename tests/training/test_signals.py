@@ -95,7 +95,7 @@ def test_adapt__sigterm_with_workers_writes_the_run(
     process = start(tmp_path, "adapt", pretrained, *words, "--out", run, sets=LOOP)
     workers = interrupt(process, run, signal.SIGTERM)
     err = (tmp_path / "stderr").read_text("utf-8")
-    assert process.returncode == 130, err
+    assert process.returncode == 143, err
     assert "Traceback" not in err
     assert {path.name for path in run.iterdir()} == ADAPT_FILES
     assert len(workers) >= 4 and not any(alive(worker) for worker in workers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import signal
 from collections.abc import Generator
 from functools import partial
 from typing import Any, Generic
@@ -15,6 +14,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from ptedge.errors import PtedgeError, TrainingError
 from ptedge.machine.cpu import usable_cores
+from ptedge.signals import leave_to_parent
 
 from .steps import B, StepBatches
 
@@ -98,9 +98,8 @@ class _Sentences(TorchDataset["B | str"], Generic[B]):
 
 
 def _leave_signals(worker: int) -> None:
-    """Ctrl-C and a service manager's SIGTERM reach every process of the group: the main one alone ends the run."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    """Ctrl-C, a lost terminal and a service manager's SIGTERM reach every process of the group."""
+    leave_to_parent(also_term=True)
 
 
 def _end_workers(batches: Any) -> None:

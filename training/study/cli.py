@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING
 
 import click
@@ -72,7 +73,7 @@ def study(
     click.echo(json.dumps(lines, indent=2) if as_json else (out / "table.md").read_text("utf-8"))
     if outcome.interrupted:
         click.echo("interrupted; the same command continues", err=True)
-        sys.exit(130)
+        sys.exit(128 + (outcome.signal or SIGINT))
     if outcome.failed:
         raise failure_report(outcome.failed)
 

@@ -19,11 +19,12 @@ from ptedge.errors import TrainingError
 from ptedge.files import write_json
 from ptedge.machine.cpu import usable_cores
 from ptedge.machine.memory import peak_of
+from ptedge.signals import SIGNALS
 
 from .jobs import Job
 from .result import Best, Result, Scores
 
-INTERRUPTED = 130  # exit status of a run that was asked to stop and can be continued
+INTERRUPTED = tuple(128 + number for number in SIGNALS)  # of a run that was asked to stop and can be continued
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -59,7 +60,7 @@ class Processes:
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log, "ab") as stderr, self.lock:
             if self.stopping:
-                return INTERRUPTED, "", 0.0
+                return 128 + signal.SIGTERM, "", 0.0
             process = subprocess.Popen(
                 [sys.executable, *words],
                 stdin=subprocess.DEVNULL,
@@ -187,7 +188,7 @@ def _scores(processes: Processes, job: Job, val: Path, checkpoints: Sequence[Pat
 
 
 def _check(status: int, job: Job, processes: Processes) -> None:
-    if status == INTERRUPTED or (status and processes.stopping):
+    if status in INTERRUPTED or (status and processes.stopping):
         raise RunStoppedError
     if status:
         said = [line for line in job.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]

@@ -14,8 +14,8 @@ from typing import Any
 
 from ptedge.errors import ArtifactError, ConfigError, OutputError, TrainingError
 from ptedge.files import atomic_write, make_output_folder, write_json
+from ptedge.signals import finishing
 
-from ..progress import stop_request
 from .jobs import Job, list_jobs
 from .plan import Study
 from .process import RunStoppedError
@@ -23,6 +23,7 @@ from .result import Result, renewed
 from .table import table
 
 LOOK_EVERY = 0.5  # seconds between looks at whether to stop
+STOPPING = "stopping: every run ends after its step and writes its files. Once more to abort"
 Run = Callable[[Job], Result]
 
 
@@ -33,12 +34,14 @@ class Outcome:
     Attributes:
         results: of all finished runs, earlier ones included, in the order of rows and seeds.
         failed: run -> why.
-        interrupted: a signal stopped it.
+        interrupted: a signal stopped it, or one of its runs.
+        signal: number of its own, 0 for none.
     """
 
     results: list[Result]
     failed: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
+    signal: int = 0
 
 
 def state_of_job(job: Job) -> str:
@@ -78,7 +81,7 @@ def run_study(
         run: does one run and gives its result; raises an exception when it fails, RunStoppedError when it was stopped.
         at_once: runs at a time.
         echo: told of every run.
-        stop: called once when a signal asks to stop; makes running ones end soon.
+        stop: called when a signal asks to stop, and again at a second one; makes running ones end soon.
 
     Raises:
         ConfigError: the folder holds other runs under these names.
@@ -86,11 +89,12 @@ def run_study(
     """
     board = _Board(study, out, jobs, echo)
     echo(f"{len(jobs)} runs: {len(board.finished)} finished, {len(board.waiting)} to do, {at_once} at a time")
-    with stop_request() as should_stop, ThreadPoolExecutor(at_once) as pool:
+    with finishing(STOPPING, again=stop) as asked, ThreadPoolExecutor(at_once) as pool:
         try:
             while board.waiting or board.running:
-                if should_stop() and not board.outcome.interrupted:
+                if asked.event.is_set() and not board.outcome.signal:
                     board.interrupt()
+                    board.outcome.signal = asked.signal
                     stop()
                 for job in board.ready()[: at_once - len(board.running)]:
                     write_json(job.record, {"fingerprint": job.fingerprint, "command": ["ptedge", *job.words]})

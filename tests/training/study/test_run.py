@@ -133,6 +133,7 @@ def test_run_study__a_signal_stops_it(tmp_path: Path) -> None:
     jobs = list_jobs(STUDY, tmp_path, check_data=False)
     outcome = run_study(STUDY, tmp_path, jobs, run, at_once=1, echo=lambda text: None, stop=stopped.set)
     assert outcome.interrupted and not outcome.failed and outcome.results == []
+    assert outcome.signal == signal.SIGTERM
 
 
 def test_study_lock__one_study_a_folder(tmp_path: Path) -> None:
