@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from ptedge.errors import OutputError
+from ptedge.frames.login import with_login
 
-from .click_options import BACKEND, JSON, THREADS, byte_size, grouped
+from .click_options import BACKEND, JSON, THREADS, Decorator, byte_size, grouped, secret
 from .options import (
     FLIPS,
     SAVES,
@@ -56,14 +57,29 @@ def _collect(
     return CollectOptions(folder=collect, policy=policy) if collect is not None else None
 
 
-def _push(push: str | None, push_token: str | None) -> PushOptions | None:
-    return PushOptions(to=push, token=push_token or None) if push else None
+def _push(push: str | None, push_token: str | None, push_token_file: str | None) -> PushOptions | None:
+    if not push:
+        return None
+    return PushOptions(to=with_login(push, variable=PUSH_LOGIN), token=push_token or push_token_file)
 
 
-def _serve(serve: str | None, serve_token: str | None) -> ServeOptions | None:
-    return ServeOptions.parse(serve, serve_token or None) if serve is not None else None
+def _serve(serve: str | None, serve_token: str | None, serve_token_file: str | None) -> ServeOptions | None:
+    return ServeOptions.parse(serve, serve_token or serve_token_file) if serve is not None else None
 
 
+def _token_file(name: str, text: str) -> Decorator:
+    """The option that a token is read by from a file, so that it stands in no list of processes."""
+    return click.option(
+        f"--{name}",
+        type=click.Path(path_type=Path),
+        callback=secret,
+        envvar=f"PTEDGE_{name.upper().replace('-', '_')}",
+        show_envvar=True,
+        help=text,
+    )
+
+
+PUSH_LOGIN = "PTEDGE_PUSH_AUTH"  # and ..._FILE, see ptedge.frames.login
 SHARE = click.FloatRange(0, 1)
 OUTPUT = grouped(
     "output",
@@ -137,6 +153,7 @@ PUSH = grouped(
     click.option(
         "--push-token", envvar="PTEDGE_PUSH_TOKEN", show_envvar=True, help="Bearer token for --push over HTTP."
     ),
+    _token_file("push-token-file", "File that holds it; a login is read from PTEDGE_PUSH_AUTH, or a file as .netrc."),
 )
 SERVE = grouped(
     "serve",
@@ -145,6 +162,7 @@ SERVE = grouped(
         "--serve", metavar="[HOST:]PORT", help="Live page and Prometheus' /metrics; this machine alone by default."
     ),
     click.option("--serve-token", envvar="PTEDGE_SERVE_TOKEN", show_envvar=True, help="What visitors must show."),
+    _token_file("serve-token-file", "File that holds it."),
 )
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ptedge.backends.runner import BACKENDS
+from ptedge.errors import InputError
+from ptedge.files import open_regular
+
+LONGEST_SECRET = 1 << 16  # bytes
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -37,6 +42,26 @@ def byte_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     if size < 1:
         raise click.BadParameter(f"{value!r}: write a number of bytes, as 500MB or 2GB")
     return size
+
+
+def secret(ctx: click.Context, param: click.Parameter, value: Path | None) -> str | None:
+    """A callback of click that reads a token from a file: its first line.
+
+    Raises:
+        InputError: it cannot be read, or is empty; nothing of its content is in the text.
+    """
+    if value is None:
+        return None
+    try:
+        with open_regular(value) as file:
+            line = file.readline(LONGEST_SECRET).decode("utf-8").strip()
+    except OSError as error:
+        raise InputError(f"token file {value} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"token file {value} holds no text") from None
+    if not line:
+        raise InputError(f"token file {value} has an empty first line; the token belongs there")
+    return line
 
 
 def grouped(group: str, make: Callable[..., Any], *options: Decorator) -> Decorator:

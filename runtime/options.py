@@ -6,12 +6,12 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from ptedge.backends.runner import BACKENDS
 from ptedge.config import require, require_one_of
 from ptedge.errors import InputError
-from ptedge.frames.address import mask_credentials
+
+from .push_address import parse_push_address
 
 SAVES = ("jsonl", "coco", "csv", "video", "images")
 FLIPS = ("horizontal", "vertical", "both")
@@ -150,29 +150,25 @@ class PushOptions:
     """Sending results to another machine.
 
     Attributes:
-        to: ``http://`` or ``https://`` address, or ``mqtt://host[:port]/topic`` or ``mqtts://``.
+        to: address, see :func:`ptedge.runtime.push_address.parse_push_address`.
         token: for HTTP; ``None`` for none.
     """
 
-    to: str
+    to: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse another kind of address.
+        """Refuse another kind of address, and a token that no header takes.
 
         Raises:
-            InputError: with what is allowed.
+            InputError: with what is wrong and what is allowed.
         """
-        try:
-            parts = urlsplit(self.to)
-            host, _ = parts.hostname, parts.port  # port raises on nonsense
-        except ValueError:
-            parts, host = urlsplit(""), None
-        whole = parts.scheme in ("http", "https") or (parts.scheme in ("mqtt", "mqtts") and parts.path.strip("/"))
-        if not (host and whole):
+        to = parse_push_address(self.to)
+        if self.token is not None and to.topic:
+            raise InputError("the token for --push is for HTTP; MQTT takes a user and a password (PTEDGE_PUSH_AUTH)")
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise InputError(
-                f"--push {mask_credentials(self.to)} is no address to push to. Give http://host/path, "
-                "https://host/path or mqtt://host/topic"
+                "the token for --push has characters that no HTTP header takes. Look for a line break in it"
             )
 
 

@@ -82,7 +82,9 @@ def tell(report: dict[str, Any], realtime: bool) -> None:
         log(f"collected {report['collected']['images']} images into {report['collected']['folder']}")
     if "push" in report:
         push = report["push"]
-        log(f"pushed {push['sent']} results to {push['to']}, {push['dropped']} dropped, {push['refused']} refused")
+        why = "".join(f"; {count} {reason}" for reason, count in push["why"].items())
+        last = f"; the last fault: {push['error']}" if push["dropped"] and push["error"] else ""
+        log(f"pushed {push['sent']} results to {push['to']}{why}{last}")
     if report["outputs"]:
         log("wrote " + ", ".join(report["outputs"]))
 

@@ -67,7 +67,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
         stop = opened.enter_context(finishing())
         # whatever may refuse comes before results of an earlier run are overwritten
         collector = _open_collector(options.collect, predictor) if options.collect is not None else None
-        push = open_push(options.push, predictor.model_hash) if options.push is not None else None
+        push = open_push(options.push, predictor.model_hash, log) if options.push is not None else None
         counters = RunCounters(sources)
         status = RunStatus(counters, model_facts(predictor), realtime, collector, push)
         view = _open_view(options.serve, status, opened) if options.serve is not None else None

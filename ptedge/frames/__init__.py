@@ -4,4 +4,4 @@ Others open a source, or an index for training, by ``source`` and read single im
 states are told by the rest.
 """
 
-__all__ = ["address", "files", "images", "source", "status"]
+__all__ = ["address", "files", "images", "login", "source", "status"]

@@ -19,20 +19,20 @@ from ptedge.files import open_regular
 from ptedge.frames.address import parse_address
 
 LOGIN_VARIABLE = "PTEDGE_SOURCE_AUTH"
-FILE_VARIABLE = "PTEDGE_SOURCE_AUTH_FILE"
 
 _LARGEST_FILE = 1 << 20
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 _DEFAULT = ""
 
 
-def with_login(address: str, file: Path | None = None) -> str:
+def with_login(address: str, file: Path | None = None, variable: str = LOGIN_VARIABLE) -> str:
     """An address with the login that belongs to it, unless it has one of its own.
 
     Args:
         address: of a live source; what is no ``scheme://host`` stays as it is.
         file: logins by host; by default what ``PTEDGE_SOURCE_AUTH_FILE`` names. A host that is not in it, and without
             a file every host, has the ``user:password`` of ``PTEDGE_SOURCE_AUTH``, if there is one.
+        variable: another name in place of ``PTEDGE_SOURCE_AUTH``, for addresses of another kind.
 
     Raises:
         InputError: the file cannot be read, or has another form.
@@ -40,15 +40,15 @@ def with_login(address: str, file: Path | None = None) -> str:
     parts = parse_address(address)
     if not parts.host or parts.user is not None or parts.scheme == "csi" or " ! " in address:
         return address
-    named = os.environ.get(FILE_VARIABLE, "")
+    named = os.environ.get(f"{variable}_FILE", "")
     login = None
     if file is not None or named:
         logins = read_logins(file if file is not None else Path(named))
         host = parts.host.lower()
         name = re.sub(r":\d*$", "", host)
         login = logins.get(host) or logins.get(name) or logins.get(name.strip("[]")) or logins.get(_DEFAULT)
-    if login is None and os.environ.get(LOGIN_VARIABLE):
-        user, _, password = os.environ[LOGIN_VARIABLE].partition(":")
+    if login is None and os.environ.get(variable):
+        user, _, password = os.environ[variable].partition(":")
         login = (user, password)
     if login is None:
         return address
