@@ -73,6 +73,18 @@ def test_push_options__the_refusal_and_the_repr_hide_what_is_secret() -> None:
     assert "secret" not in str(caught.value)
     assert "secret" not in repr(PushOptions("http://x", token="secret"))
     assert TOKEN not in repr(ServeOptions(token=TOKEN))
+    assert "secret" not in repr(PushOptions("http://me:secret@x"))
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a\x00", "\u00fc", "a\r\nX: y"])
+def test_push_options__a_token_that_no_header_takes(token: str) -> None:
+    with pytest.raises(InputError, match="Look for a line break"):
+        PushOptions("http://x", token=token)
+
+
+def test_push_options__a_token_is_for_http() -> None:
+    with pytest.raises(InputError, match="MQTT takes a user"):
+        PushOptions("mqtt://x/y", token="a")
 
 
 @pytest.mark.parametrize("wrong", [{"random_share": 1.1}, {"max_images": 0}, {"duplicate_bits": 65}])
