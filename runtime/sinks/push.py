@@ -127,7 +127,7 @@ class PushSink:
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._sending or self._end is not None)
             if not self._sending:
-                taken, size = [], 0
+                taken, size = list[bytes](), 0
                 while self._lines and len(taken) < BATCH and (not taken or size + len(self._lines[0]) <= BATCH_BYTES):
                     taken.append(self._lines.popleft())
                     size += len(taken[-1])
