@@ -144,7 +144,7 @@ def _draw_curve(ax: Any, curve: Curve, kind: str) -> None:
     low, high = (np.array([pick(curve[value]) for value in x]) for pick in (min, max))
     label = KIND_NAMES.get(kind, kind) + (f": spread {middle.max() - middle.min():.1f}" if len(x) > 1 else "")
     look = {"color": KIND_COLOURS.get(kind, COLOURS[-1]), "marker": "o", "ms": 5, "linewidth": 1.8, "capsize": 3}
-    ax.errorbar(x, middle, [middle - low, high - middle], label=label, **look)
+    ax.errorbar(x, middle, np.stack([middle - low, high - middle]), label=label, **look)
 
 
 def _draw_beside(ax: Any, results: Sequence[Result]) -> None:
