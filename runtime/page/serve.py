@@ -1,30 +1,35 @@
 """``ptedge run --serve``: the live page, its pictures and numbers, and Prometheus' ``/metrics``, over HTTP.
 
 By default only this machine can connect. Any other address needs a token. Nothing can be changed from outside: there is
-only GET, of five fixed names.
+only GET, of five fixed names. What is asked and whether it may be is settled before a place is taken, every request has
+a deadline from its first byte to the last of its answer, and who waits takes no thread.
 """
 
 from __future__ import annotations
 
-import hmac
-import json
+import asyncio
+import contextlib
 import socket
 import threading
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from ptedge.errors import InputError
 
-from ..options import ServeOptions, is_loopback
-from .status import CONTENT_TYPE, RunStatus
+from ..options import ServeOptions
+from .pages import FORBIDDEN, UNAUTHORISED, Answer, Pages
+from .request import LONGEST_HEAD, BadRequestError, Request, parse_request
+from .status import RunStatus
 from .view import LiveView
 
-CONNECTIONS = 32  # at the same time; more are turned away
-IDLE = 15.0  # seconds without a word after which a connection is closed
-PICTURE_WAIT = 2.0  # seconds that a request for a picture waits for a newer one
+PLACES = 64  # requests that are let in and being answered; more get 503
+OPEN = 256  # connections; of more, the one that has sent nothing for the longest goes
+BACKLOG = 128  # connections that the system holds until they are taken
+LINGER = 0.5  # seconds that a visitor has to read the last answer before what else it sent is cut off
+HEAD_TIME = 10.0  # seconds for a whole request, and for the next one on the same connection
+ANSWER_TIME = 20.0  # seconds to read an answer to its last byte
+BUSY_AFTER = 1  # seconds after which a visitor may ask again when all places are taken
 
 # what a browser may do with the page: run what is in it, ask this server, and nothing else
 HEADERS = {
@@ -35,10 +40,16 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+REASONS = {
+    **{200: "OK", 204: "No Content", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found"},
+    **{405: "Method Not Allowed", 413: "Content Too Large", 414: "URI Too Long"},
+    **{431: "Request Header Fields Too Large", 500: "Internal Server Error", 503: "Service Unavailable"},
+    505: "HTTP Version Not Supported",
+}
 
 
 class LiveServer:
-    """Serves until closed, on threads of its own.
+    """Serves until closed, on a thread of its own.
 
     Attributes:
         address: to open in a browser, without the token.
@@ -56,135 +67,143 @@ class LiveServer:
         Raises:
             InputError: the address is in use or not of this machine.
         """
-        keys = {name: name if len(names) > 1 else "" for name in names}
-        pages = _Pages(
-            status, view, keys, options.token, resources.files(__package__).joinpath("live.html").read_bytes()
-        )
-        handler = type("Handler", (_Handler,), {"pages": pages})
         try:
-            self._server = _server_class(options.host)((options.host, options.port), handler)
+            listener = _listen(options.host, options.port)
         except OSError as error:
             where = f"{options.shown_host}:{options.port}"
             raise InputError(f"cannot serve on {where}: {error.strerror or error}. Choose another port") from None
-        self.address = f"http://{options.shown_host}:{self._server.server_address[1]}/"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.2,), name="ptedge-serve", daemon=True
-        )
+        self.address = f"http://{options.shown_host}:{listener.getsockname()[1]}/"
+        keys = {name: name if len(names) > 1 else "" for name in names}
+        page = resources.files(__package__).joinpath("live.html").read_bytes()
+        self._drawers = ThreadPoolExecutor(2, "ptedge-page")
+        self._loop = asyncio.new_event_loop()
+        self._door = _Door(listener, Pages(status, view, keys, options.token, page, self._drawers))
+        self._thread = threading.Thread(target=self._run, name="ptedge-serve", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End; open connections are left to die with the process."""
-        self._server.shutdown()
-        self._server.server_close()
+        """End; open connections are cut."""
+        self._loop.call_soon_threadsafe(self._door.closed.set)
         self._thread.join()
+        self._drawers.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._door.serve())
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
+class _Door:
+    """Takes connections in, reads what they ask, and answers.
 
-    def __init__(self, *arguments: Any) -> None:
-        self._places = threading.BoundedSemaphore(CONNECTIONS)
-        super().__init__(*arguments)
+    Attributes:
+        closed: set to end.
+    """
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+    def __init__(self, listener: socket.socket, pages: Pages) -> None:
+        self.closed = asyncio.Event()
+        self._listener, self._pages = listener, pages
+        self._answering = 0
+        # connections that have not asked yet, the one that has waited longest first
+        self._asking: dict[asyncio.StreamWriter, None] = {}
+        self._open = 0
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    async def serve(self) -> None:
+        """Until closed."""
+        server = await asyncio.start_server(self._visit, sock=self._listener, limit=LONGEST_HEAD, backlog=BACKLOG)
+        await self.closed.wait()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _ in range(2):  # transports say goodbye in the rounds after that
+            await asyncio.sleep(0)
+
+    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its first request to its last; never raises."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._open += 1
+        writer.transport.set_write_buffer_limits(0)  # so that drain() waits for the last byte
         try:
-            super().process_request_thread(request, client_address)
+            while await self._answer_one(reader, writer):
+                pass
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(LONGEST_HEAD), LINGER)
+        except (OSError, TimeoutError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # a visitor who leaves in the middle, or is too slow, is no news
         finally:
-            self._places.release()
+            self._asking.pop(writer, None)
+            self._open -= 1
+            self._tasks.discard(task)
+            writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A visitor who leaves in the middle is no news."""
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Read a request and answer it; whether another may follow."""
+        self._asking[writer] = None
+        if self._open > OPEN:
+            longest = next(iter(self._asking))
+            del self._asking[longest]
+            longest.transport.abort()
+        try:
+            request = await asyncio.wait_for(_read(reader), HEAD_TIME)
+        except BadRequestError as error:
+            headers = {"Allow": "GET"} if error.code == 405 else {}
+            await self._send(writer, Answer(error.code, "text/plain", f"{error}\n".encode(), headers), stays=False)
+            return False
+        finally:
+            self._asking.pop(writer, None)
+        answer = self._judge(request)
+        if answer is None:
+            self._answering += 1
+            try:
+                await self._send(writer, await self._pages.answer(request), request.stays)
+            finally:
+                self._answering -= 1
+        else:
+            await self._send(writer, answer, request.stays)
+        return request.stays
 
+    def _judge(self, request: Request) -> Answer | None:
+        """What keeps a visitor out; ``None`` lets in."""
+        if request.method != "GET":
+            return Answer(405, "text/plain", b"only GET\n" if request.method != "HEAD" else b"", {"Allow": "GET"})
+        if not self._pages.allowed(request):
+            return UNAUTHORISED if self._pages.locked else FORBIDDEN
+        if self._answering >= PLACES:
+            return Answer(503, "text/plain", b"too many visitors\n", {"Retry-After": str(BUSY_AFTER)})
+        return None
 
-def _server_class(host: str) -> type[_Server]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return type("Server", (_Server,), {"address_family": family})
-
-
-class _Pages:
-    """What there is to see, by path."""
-
-    def __init__(self, status: RunStatus, view: LiveView, keys: dict[str, str], token: str | None, page: bytes) -> None:
-        self.status, self.view, self.keys, self.page = status, view, keys, page
-        self.token = token.encode("utf-8") if token is not None else None
-
-    def allowed(self, offered: str | None, host: str | None) -> bool:
-        """Whether a visitor may come in.
-
-        Without a token, the address in the browser must be this machine: a page from elsewhere may give its own name
-        the address 127.0.0.1 and so reach servers that listen there alone.
-        """
-        if self.token is not None:
-            return offered is not None and hmac.compare_digest(offered.encode("utf-8", "replace"), self.token)
-        return host is not None and is_loopback(urlsplit(f"//{host}").hostname or "")
-
-    def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, str, bytes, dict[str, str]]:
-        """RunStatus, content type, body and further headers."""
-        if path == "/":
-            return 200, "text/html; charset=utf-8", self.page, {}
-        if path == "/status.json":
-            text = json.dumps(self.status.to_json(), ensure_ascii=False)
-            return 200, "application/json; charset=utf-8", text.encode("utf-8"), {}
-        if path == "/metrics":
-            return 200, CONTENT_TYPE, self.status.metrics().encode("utf-8"), {}
-        if path == "/frame.jpg":
-            return self._picture(query)
-        if path == "/favicon.ico":
-            return 204, "image/x-icon", b"", {}
-        return 404, "text/plain", b"not found\n", {}
-
-    def _picture(self, query: dict[str, list[str]]) -> tuple[int, str, bytes, dict[str, str]]:
-        source = query.get("source", [next(iter(self.keys))])[0]
-        after = query.get("after", ["-1"])[0]
-        if source not in self.keys or not after.removeprefix("-").isdecimal() or len(after) > 18:
-            return 404, "text/plain", b"not found\n", {}
-        picture = self.view.picture(self.keys[source], int(after), PICTURE_WAIT)
-        if picture is None:
-            return 204, "image/jpeg", b"", {}
-        return 200, "image/jpeg", picture.jpeg, {"X-Frame-Number": str(picture.number)}
+    async def _send(self, writer: asyncio.StreamWriter, answer: Answer, stays: bool) -> None:
+        fields = {**HEADERS, **answer.headers}
+        if answer.code != 204:
+            fields |= {"Content-Type": answer.kind, "Content-Length": str(len(answer.body))}
+        fields["Connection"] = "keep-alive" if stays else "close"
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        writer.write(f"HTTP/1.1 {answer.code} {REASONS[answer.code]}\r\n{head}\r\n".encode("latin-1") + answer.body)
+        await asyncio.wait_for(writer.drain(), ANSWER_TIME)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    pages: _Pages
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "ptedge", ""
-    timeout = IDLE
+async def _read(reader: asyncio.StreamReader) -> Request:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        raise BadRequestError(431, f"a request may have {LONGEST_HEAD} bytes") from None
+    return parse_request(head)
 
-    def do_GET(self) -> None:
-        """Answer."""
-        parts = urlsplit(self.path)
-        query = parse_qs(parts.query)
-        scheme, _, bearer = self.headers.get("Authorization", "").partition(" ")
-        offered = bearer if scheme.lower() == "bearer" else query.get("token", [None])[0]
-        if not self.pages.allowed(offered, self.headers.get("Host")):
-            text = b"a token is needed: open /?token=TOKEN\n" if self.pages.token else b"not for this host name\n"
-            self._send(401 if self.pages.token else 403, "text/plain", text, {})
-            return
-        self._send(*self.pages.answer(parts.path, query))
 
-    def _refuse(self) -> None:
-        self.close_connection = True  # a body may follow, which nobody reads
-        self._send(405, "text/plain", b"only GET\n", {"Allow": "GET"})
-
-    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse  # noqa: N815
-
-    def _send(self, code: int, kind: str, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(code)
-        for name, value in {**HEADERS, **headers, "Content-Type": kind, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        if code == 401:
-            self.send_header("WWW-Authenticate", "Bearer")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Silence: stderr belongs to the run."""
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import cv2
@@ -54,6 +55,21 @@ class LiveView:
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+    @property
+    def ended(self) -> bool:
+        """No further result comes."""
+        return self._ended
+
+    def has_newer(self, source: str, after: int) -> bool:
+        """Whether a source has a picture after ``after``; ``source`` is empty where there is only one."""
+        with self._changed:
+            return source in self._newest and self._newest[source][0] > after
+
+    def numbers(self, keys: Mapping[str, str]) -> dict[str, int]:
+        """Number of the newest picture, -1 for none, under each name of ``keys``; their values are names here."""
+        with self._changed:
+            return {name: self._newest[key][0] if key in self._newest else -1 for name, key in keys.items()}
 
     def picture(self, source: str, after: int, timeout: float) -> Picture | None:
         """The newest picture of a source, as soon as there is one after ``after``.
