@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from square_finder import SIGMA, SquareFinder, write_squares
 
 from ptedge.cli import cli
 from ptedge.commands.eval import format_table
+from ptedge.errors import InputError
 
 
 @pytest.fixture
@@ -102,3 +104,36 @@ def test_format_table__nothing_found() -> None:
     assert "2 boxes, no area" in text
     assert ["car", "0", "-", "-", "-"] in [line.split() for line in text.splitlines()]
     assert "nothing to judge" in text
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    """YOLO data with three images to train on and one to score on, of which one line is twice there."""
+    for part, count in (("train", 3), ("val", 1)):
+        for i in range(count):
+            picture = tmp_path / "images" / part / f"{i}.png"
+            label = tmp_path / "labels" / part / f"{i}.txt"
+            for file in (picture, label):
+                file.parent.mkdir(parents=True, exist_ok=True)
+            assert cv2.imwrite(str(picture), np.zeros((64, 96, 3), np.uint8))
+            label.write_text("0 0.5 0.5 0.25 0.25\n" * (1 if part == "train" else 2))
+    path = tmp_path / "data.yaml"
+    path.write_text("train: images/train\nval: images/val\nnames: [car, person]")
+    return path
+
+
+def test_eval__scores_val_and_says_so(parts: Path, finder: SquareFinder) -> None:
+    document = json.loads(invoke("model.pt", parts, "--json").stdout)
+    assert (document["images"], document["boxes"], document["split"]) == (1, 1, "val")
+    assert document["dropped"] == {"duplicate box": 1}
+    table = invoke("model.pt", parts).stdout
+    assert "yolo, split val: 1 images, 1 boxes" in table and "left out while reading: 1 boxes, duplicate box" in table
+
+
+def test_eval__split(parts: Path, finder: SquareFinder) -> None:
+    assert json.loads(invoke("model.pt", parts, "--split", "train", "--json").stdout)["images"] == 3
+    with pytest.raises(InputError, match="no split 'test'"):
+        invoke("model.pt", parts, "--split", "test")
+    parts.write_text("train: images/train\nnames: [car, person]")
+    with pytest.raises(InputError, match="no split to score on"):
+        invoke("model.pt", parts)

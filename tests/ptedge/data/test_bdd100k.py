@@ -83,6 +83,7 @@ def test_bdd100k__lists_of_other_named_things(tmp_path: Path, document: object) 
         ({**CAR, "box2d": {"x1": 1, "y1": 2, "x2": float("nan"), "y2": 4}}, "malformed box"),
         ({**CAR, "box2d": [1, 2, 3, 4]}, "malformed box"),
         ({"category": "car", "poly2d": [{"vertices": 3}]}, "malformed box"),
+        ({"category": "car", "poly2d": [{"vertices": [[1, 1], [9, 1], [9, 9]], "closed": False}]}, "malformed box"),
         ({"box2d": CAR["box2d"]}, "label without a category"),
         (3, "label without a category"),
     ],
@@ -91,6 +92,14 @@ def test_bdd100k__labels_that_do_not_fit(tmp_path: Path, label: object, dropped:
     document = [{"name": "a.png", "labels": [CAR, label]}]
     data = open_dataset(text(tmp_path / "a.json", json.dumps(document)))
     assert data.num_boxes == 1 and data.dropped == {dropped: 1}
+
+
+def test_bdd100k__a_category_outside_the_benchmark_counts_where_it_is_a_class(tmp_path: Path) -> None:
+    text(tmp_path / "a.json", json.dumps([{"name": "a.png", "labels": [{**CAR, "category": "trailer"}]}]))
+    head = 'format = "bdd100k"\nannotations = "a.json"\n'
+    assert open_dataset(text(tmp_path / "d.toml", f'{head}classes = ["trailer"]')).num_boxes == 1
+    mapped = open_dataset(text(tmp_path / "e.toml", f'{head}classes = ["car"]\n[class_map]\ntrailer = "car"'))
+    assert mapped.num_boxes == 1
 
 
 def test_bdd100k__videos_with_frames_of_one_name(tmp_path: Path) -> None:

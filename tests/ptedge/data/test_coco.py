@@ -124,8 +124,8 @@ def test_coco__iscrowd_that_is_neither(tmp_path: Path, value: object) -> None:
 
 def test_coco__a_box_around_the_outline(tmp_path: Path) -> None:
     outline = [40, 30, 100, 30, 100, 90, 40, 90]
-    for given in ([outline], [outline[:6], outline[2:]]):
-        data = open_dataset(one_box(tmp_path / "a.json", bbox=None, segmentation=given))
+    for bbox, given in ((None, [outline]), (None, [outline[:6], outline[2:]]), ([], [outline])):
+        data = open_dataset(one_box(tmp_path / "a.json", bbox=bbox, segmentation=given))
         assert rows(data) == [([40, 30, 100, 90], 0, False)]
     rle = open_dataset(one_box(tmp_path / "a.json", bbox=None, segmentation={"size": [120, 200], "counts": "abc"}))
     assert rle.dropped == {"no bbox, and a mask in RLE": 1}
@@ -149,6 +149,7 @@ def ids(path: Path, image_id: Any, category_id: Any, image: Any, category: Any) 
         ((7, "1", "7", 1), ("car", "bus")),
         (("7", 1.0, 7, "1"), ("car", "bus")),
         (("x", "car", "x", "car"), ("bus", "car")),  # text after numbers
+        ((7, 10, 7, 10), ("bus", "car")),  # 9 before 10
     ],
 )
 def test_coco__ids_as_text_find_those_as_numbers(
@@ -157,7 +158,7 @@ def test_coco__ids_as_text_find_those_as_numbers(
     data = open_dataset(ids(tmp_path / "a.json", *given))
     assert data.class_names == names and rows(data) == [([40, 30, 100, 90], names.index("car"), False)]
     assert data.samples[0].image_id == given[2]
-    assert coco_category_ids(tmp_path / "a.json", ["car", "bus"]) == ["car" if given[3] == "car" else 1, 9]
+    assert coco_category_ids(tmp_path / "a.json", ["car", "bus"]) == [given[1] if given[1] in ("car", 10) else 1, 9]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,11 @@ def test_coco__units_of_boxes(tmp_path: Path) -> None:
     assert corners.notes == {"box that could be x1 y1 x2 y2, as all here; COCO has x y width height": 1}
     over = open_dataset(one_box(tmp_path / "a.json", bbox=[40, 30, 180, 60]))
     assert set(over.notes) == {"box cut at the image's border (more than 1 pixel over)", *corners.notes}
-    assert not open_dataset(one_box(tmp_path / "a.json", bbox=[60, 30, 60, 60])).notes
+    for bbox in ([60, 30, 60, 60], [0, 30, 60, 60], [40, 0, 60, 60], [40, 30, 60, 20]):
+        assert not open_dataset(one_box(tmp_path / "a.json", bbox=bbox)).notes
+    for bbox in ([40, 30, 250, 60], [40, 30, 60, 150]):  # no corners: they would lie outside
+        notes = open_dataset(one_box(tmp_path / "a.json", bbox=bbox)).notes
+        assert notes == {"box cut at the image's border (more than 1 pixel over)": 1}
 
 
 @pytest.mark.parametrize("place", ["images/train", "train", "images", "."])

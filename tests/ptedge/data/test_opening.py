@@ -150,3 +150,5 @@ def test_class_table__label() -> None:
     assert table.label("auto") == (0, False)
     assert table.label("crowd") == (-1, True)
     assert table.label("tram") is None
+    mapped = class_table(["vehicle"], ClassRules(("car", "bus"), {"vehicle": "bus"}, frozenset({"bus"})), "x")
+    assert mapped.label("vehicle") == (1, True) and mapped.label("car") == (0, False)

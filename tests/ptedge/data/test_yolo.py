@@ -154,7 +154,10 @@ def test_yolo__ways_to_name_the_images(tmp_path: Path, train: str, lists: dict[s
     labelled(tmp_path)
     for name, content in lists.items():
         text(tmp_path / name, content)
-    assert boxes(text(tmp_path / "data.yaml", f"path: .\ntrain: {train}\nnames: [car]")) == [[40, 30, 100, 90]]
+    path = text(tmp_path / "data.yaml", f"path: .\ntrain: {train}\nnames: [car]")
+    assert boxes(path) == [[40, 30, 100, 90]]
+    twice = {"image listed more than once (read once)": 1}
+    assert open_dataset(path).notes == (twice if "images/train, " in train else {})
 
 
 def test_yolo__a_dot_in_a_list_counts_from_the_list(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_relative_box__around_a_polygon(tmp_path: Path) -> None:
         ([f"{BOX} 3.7"], "a score .* or a track id"),
         (["0 50 50 20 20"], "in pixels"),
         (["0 10 10 300 10 300 500"], "in pixels"),
+        (["0 0.1 0.1 0.3 0.1 30.5 0.5"], "in pixels"),
         (["-1 0.5 0.5 0.1 0.1"], "the class is a whole number from 0"),
         (["0.5 0.5 0.5 0.1 0.1"], "the class is a whole number from 0"),
         (["0 0.5 0.5 0.1"], "line 1 is no YOLO label: expected class cx cy w h"),
@@ -78,6 +79,21 @@ def test_find_forms__a_large_outline_of_four_points_is_a_polygon(tmp_path: Path)
     # every point lies in the "box" of the first four numbers, but it is a good outline
     found, _ = boxes(tmp_path, "0 0.5 0.5 0.7 0.5 0.7 0.7 0.5 0.7")
     assert found[0] == pytest.approx((0.6, 0.6, 0.2, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("line", "box"),
+    [
+        # crosses itself, but the box of its first four numbers would reach out of the image
+        ("0 0.6 0.6 0.9 0.9 0.9 0.6 0.6 0.9", (0.75, 0.75, 0.3, 0.3)),
+        # a dent, all of it inside the box of the first four numbers: no two sides cross
+        ("0 0.5 0.5 0.8 0.6 0.8 0.7 0.6 0.6 0.3 0.7", (0.55, 0.6, 0.5, 0.2)),
+        # column six is no score
+        ("0 0.35 0.5 0.3 0.5 1.4 2", (0.85, 1.25, 1.1, 1.5)),
+    ],
+)
+def test_find_forms__outlines_that_look_a_little_like_something_else(tmp_path: Path, line: str, box: Box) -> None:
+    assert boxes(tmp_path, line)[0][0] == pytest.approx(box)
 
 
 @pytest.mark.parametrize("kpt_shape", ["17", ["17"], ["17", "4"], ["a", "3"], ["0", "3"], {"17": "3"}, [["17"], "3"]])
