@@ -8,7 +8,7 @@ import pytest
 from labelled_files import image, text
 
 from ptedge.errors import InputError
-from ptedge.training.data import describe, open_trainable
+from ptedge.training.data import describe_data, open_trainable
 from ptedge.training.validate import check_val
 
 
@@ -39,6 +39,6 @@ def test_open_trainable__refuses_images_of_another_size_than_labelled(tmp_path: 
         open_trainable(voc(tmp_path, "400 240"))
 
 
-def test_describe__in_one_line_with_what_was_left_out(tmp_path: Path) -> None:
-    line = describe(open_trainable(voc(tmp_path)))
+def test_describe_data__in_one_line_with_what_was_left_out(tmp_path: Path) -> None:
+    line = describe_data(open_trainable(voc(tmp_path)))
     assert line == f"{tmp_path}: 2 images (0 without objects), 2 boxes of car; left out: 2 duplicate box"
