@@ -116,8 +116,9 @@ def test_require_images__of_another_size_than_labelled(tmp_path: Path) -> None:
     (tmp_path / "images" / "a.jpg").unlink()
     text(tmp_path / "Annotations" / "a.xml", xml.replace(size, ""))
     unknown = open_dataset(tmp_path)
-    image(tmp_path / "images" / "a.jpg", 200, 120)
+    file = image(unknown.samples[0].path, 200, 120)
     assert unknown.samples[0].width == 0
     require_images(unknown)  # of no size that could be another
-    (tmp_path / "images" / "a.jpg").write_bytes(b"broken")  # left to whoever decodes it
+    text(tmp_path / "Annotations" / "a.xml", xml)
+    file.write_bytes(b"broken")  # left to whoever decodes it
     require_images(open_dataset(tmp_path))
