@@ -14,6 +14,9 @@ from typing import IO, Any
 
 from ptedge.errors import OutputError
 
+LONGEST_NAME = 255  # bytes, where the system does not say
+TEMPORARY = 20  # bytes that a temporary name is longer at most: dots, a process's number, .tmp
+
 
 @contextlib.contextmanager
 def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
@@ -29,7 +32,8 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, mode, encoding=None if "b" in mode else "utf-8") as file:
+        temporary.unlink(missing_ok=True)  # of a killed process of the same number, or a link that leads elsewhere
+        with open(temporary, mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -119,6 +123,56 @@ def make_output_folder(path: Path) -> Path:
     except OSError as error:
         raise write_error(path, error) from None
     return path
+
+
+def cut_last_line(path: Path) -> None:
+    """Remove what stands after the last newline: half a line that a kill or a power loss left.
+
+    Raises:
+        OSError: not writable.
+    """
+    with open(path, "rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - 65536)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                file.truncate(start + newline + 1)
+                return
+            end = start
+        file.truncate(0)
+
+
+def shown_name(name: str) -> str:
+    """A file's name as text that JSON, CSV and every other machine can hold.
+
+    Args:
+        name: as the system gives it; bytes that are no UTF-8 become ``\\xe9`` and the like.
+    """
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def fit_name(folder: Path, head: str, stem: str, suffix: str) -> str:
+    """A file name made of three parts, the middle one cut so that it and its temporary names fit the file system.
+
+    Args:
+        folder: where it goes; asked for its longest name.
+        head: kept whole.
+        stem: cut between two characters where needed; counted in bytes, as file systems do.
+        suffix: kept whole.
+    """
+    try:
+        longest = os.pathconf(folder, "PC_NAME_MAX")
+    except (OSError, ValueError, AttributeError):  # not there yet; a system that does not say
+        longest = LONGEST_NAME
+    room = longest - TEMPORARY - len(os.fsencode(head + suffix))
+    size = 0
+    for i, character in enumerate(stem):
+        size += len(os.fsencode(character))
+        if size > room:
+            return f"{head}{stem[:i]}{suffix}"
+    return f"{head}{stem}{suffix}"
 
 
 def sha256_file(path: Path) -> str:

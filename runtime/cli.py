@@ -25,13 +25,17 @@ from .options import (
     SourceOptions,
 )
 
+NOTHING = "none"  # --save none
+
 
 def _parse_saves(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
+    if value.strip() == NOTHING:
+        return ()
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
     if not names or any(name not in SAVES for name in names):
-        raise click.BadParameter(f"{value!r}: choose from {','.join(SAVES)}, separated by commas")
+        raise click.BadParameter(f"{value!r}: choose from {','.join(SAVES)}, separated by commas, or {NOTHING}")
     return names
 
 
@@ -85,13 +89,23 @@ OUTPUT = grouped(
     "output",
     OutputOptions,
     click.option(
-        "--out", "folder", type=click.Path(path_type=Path), help="Folder for results.  [default: runs/detect]"
+        "--out",
+        "folder",
+        type=click.Path(path_type=Path),
+        help="Folder for results; earlier ones there step aside.  [default: runs/detect, runs/detect-2...]",
     ),
+    click.option("--append", is_flag=True, help="Go on with what is in --out; for services that are restarted."),
     click.option(
         "--save",
         callback=_parse_saves,
         metavar="LIST",
-        help="jsonl,coco,csv,video,images  [default: jsonl and video, or jsonl and images; jsonl if live]",
+        help="jsonl,coco,csv,video,images, or none  [default: jsonl and video, or jsonl and images; jsonl if live]",
+    ),
+    click.option(
+        "--rotate-bytes",
+        callback=byte_size,
+        metavar="SIZE",
+        help="Size from which detections.jsonl and .csv get a number (detections.1.jsonl) and begin anew, as 100MB.",
     ),
     click.option("--min-score", type=SHARE, default=0.0, help="Leave out detections scored lower."),
     click.option("--draw-score", type=SHARE, default=0.3, show_default=True, help="The same, in pictures."),

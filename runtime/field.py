@@ -2,6 +2,9 @@
 
 An image is written before its line in ``frames.jsonl``, and each is whole or absent, so a power loss leaves at most an
 image without a line or half a last line; opening for writing removes both.
+
+Nothing outside the folder is written or removed: its parts are no links, and a line names a file of ``images/``.
+Who writes holds the folder (:func:`ptedge.folders.hold_folder`).
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from typing import Any
 from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, OutputError
-from ptedge.files import atomic_write, write_error, write_json
+from ptedge.files import atomic_write, cut_last_line, write_error, write_json
+from ptedge.folders import LOCK_NAME
 
 SCHEMA = 1
 FIELD_NAME = "field.json"
 FRAMES_NAME = "frames.jsonl"
 IMAGES_NAME = "images"
+OWN_NAMES = (FIELD_NAME, FRAMES_NAME, IMAGES_NAME)
 
 
 @dataclass
@@ -63,6 +68,11 @@ class FieldFolder:
                     record = json.loads(line)
                     if not isinstance(record["file"], str):
                         raise TypeError
+                    if line.endswith(b"\n") and not _is_inside(record["file"]):
+                        raise ArtifactError(
+                            f"{path} line {number} names {record['file']!r}, which is no file of {IMAGES_NAME}/ here; "
+                            f"remove that line to go on"
+                        )
                 except (ValueError, KeyError, TypeError):
                     if not line.endswith(b"\n"):
                         return
@@ -79,8 +89,9 @@ class FieldFolder:
             record: the line, without ``file`` and ``bytes``.
 
         Raises:
-            OutputError: disk full.
+            OutputError: disk full, or ``images`` is a link now.
         """
+        _refuse_links(self.path)
         with atomic_write(self.path / IMAGES_NAME / name) as file:
             file.write(jpeg)
         line = {"file": f"{IMAGES_NAME}/{name}", **record, "bytes": len(jpeg)}
@@ -96,19 +107,26 @@ class FieldFolder:
         self.size += len(jpeg)
 
     def save_about(self) -> None:
-        """Write ``field.json`` with the present counts."""
-        self.about["images"], self.about["bytes"] = self.images, self.size
+        """Write ``field.json`` with the present counts, and the number that no image may have again."""
+        self.about |= {"images": self.images, "bytes": self.size, "last_id": self.last_id}
         write_json(self.path / FIELD_NAME, self.about)
 
     def repair(self) -> None:
-        """Remove what a power loss left: half a last line, images without a line, temporary files."""
+        """Remove what a power loss left: half a last line, images without a line, temporary files.
+
+        Raises:
+            OutputError: a part of the folder is a link, or it is not writable.
+        """
+        _refuse_links(self.path)
         path = self.path / FRAMES_NAME
         if path.exists():
-            _cut_last_line(path)
+            cut_last_line(path)
         names = {Path(record["file"]).name for record in self.records()}
         for image in (self.path / IMAGES_NAME).iterdir():
             if image.name not in names and (image.suffix == ".tmp" or _is_ours(image.name)):
-                image.unlink()
+                self.last_id = max(self.last_id, _number(image.name))
+                if not image.is_dir():  # a link to a folder is one: neither is of our making
+                    image.unlink()
 
 
 def open_field(path: Path) -> FieldFolder:
@@ -135,7 +153,8 @@ def open_field(path: Path) -> FieldFolder:
         raise ArtifactError(
             f"{where} has schema {about.get('schema')}, this ptedge reads up to {SCHEMA}. Update ptedge"
         )
-    folder = FieldFolder(path, about)
+    last_id = about.get("last_id")
+    folder = FieldFolder(path, about, last_id=last_id if isinstance(last_id, int) else 0)
     for record in folder.records():
         folder.images += 1
         folder.size += int(record.get("bytes", 0))
@@ -154,8 +173,9 @@ def create_field(path: Path, about: dict[str, Any]) -> FieldFolder:
         OutputError: something else is there, or it is not writable.
         ArtifactError: a broken field folder.
     """
+    _refuse_links(path)
     try:
-        if not (path / FIELD_NAME).exists() and path.exists() and any(path.iterdir()):
+        if not (path / FIELD_NAME).exists() and path.exists() and {p.name for p in path.iterdir()} - {LOCK_NAME}:
             raise OutputError(f"cannot collect into {path}: it holds other files. Choose a new folder for --collect")
         (path / IMAGES_NAME).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -232,8 +252,10 @@ def prune(folder: FieldFolder, max_bytes: int | None, max_images: int | None) ->
         Images removed.
 
     Raises:
-        OutputError: not writable.
+        OutputError: not writable, or a part of the folder is a link.
     """
+    _refuse_links(folder.path)
+    folder.save_about()  # while the list still holds the highest number
     rows = [(float(r.get("informative", 0)), i, int(r.get("bytes", 0))) for i, r in enumerate(folder.records())]
     images, size = len(rows), sum(row[2] for row in rows)
     gone: set[int] = set()
@@ -259,19 +281,20 @@ def prune(folder: FieldFolder, max_bytes: int | None, max_images: int | None) ->
     return len(removed)
 
 
-def _cut_last_line(path: Path) -> None:
-    """Remove bytes after the last newline."""
-    with open(path, "rb+") as file:
-        end = file.seek(0, os.SEEK_END)
-        while end > 0:
-            start = max(0, end - 65536)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                file.truncate(start + newline + 1)
-                return
-            end = start
-        file.truncate(0)
+def _refuse_links(path: Path) -> None:
+    """Refuse a folder whose parts lie elsewhere: what is removed or cut off there would not be ours."""
+    for name in OWN_NAMES:
+        if (path / name).is_symlink():
+            raise OutputError(
+                f"{path / name} is a link, so files outside {path} would be written or removed. "
+                f"Put the files themselves there, or make {path} a link as a whole"
+            )
+
+
+def _is_inside(file: str) -> bool:
+    """Whether a line's file is ``images/NAME``, or a bare name."""
+    name = file.removeprefix(f"{IMAGES_NAME}/")
+    return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"}
 
 
 def _number(name: str) -> int:

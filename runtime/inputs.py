@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ptedge.errors import InputError, PtedgeError
+from ptedge.files import shown_name
 from ptedge.frames.address import is_live, mask_credentials
 from ptedge.frames.source import FrameSource
 
@@ -37,7 +38,7 @@ def open_sources(specs: Sequence[str], open_source: Callable[[str], FrameSource]
         )
     sources, first = [], None
     for spec, name in zip(specs, name_sources(specs), strict=True):
-        about = RunSource(name, mask_credentials(spec))
+        about = RunSource(name, shown_name(mask_credentials(spec)))
         try:
             about.source = open_source(spec)
             about.kind = about.source.kind

@@ -79,20 +79,29 @@ class OutputOptions:
     """Files that are written.
 
     Attributes:
-        folder: for results; ``None`` for the default.
-        save: of ``jsonl``, ``coco``, ``csv``, ``video``, ``images``; ``None`` for the default of the kind of source.
+        folder: for results; ``None`` for one of its own.
+        save: of ``jsonl``, ``coco``, ``csv``, ``video``, ``images``; none of them writes nothing; ``None`` for the
+            default of the kind of source.
+        append: go on with what an earlier run wrote into the folder.
+        rotate_bytes: size from which files of lines get a number and are begun anew; ``None`` for never.
         min_score: detections below are left out.
         draw_score: detections below are left out of pictures.
     """
 
     folder: Path | None = None
     save: tuple[str, ...] | None = None
+    append: bool = False
+    rotate_bytes: int | None = None
     min_score: float = 0.0
     draw_score: float = 0.3
 
     def __post_init__(self) -> None:
         for name in self.save or ():
             require_one_of("save", name, SAVES)
+        if self.append and self.folder is None:
+            raise InputError("--append goes on in a folder that you name: give --out")
+        if self.rotate_bytes is not None:
+            require("rotate_bytes", self.rotate_bytes, 1)
         require("min_score", self.min_score, 0, 1)
         require("draw_score", self.draw_score, 0, 1)
 

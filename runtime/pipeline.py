@@ -244,8 +244,7 @@ class Pipeline:
     def _write(self) -> None:
         try:
             for number, result in self._results:
-                for sink in self._sinks:
-                    sink.write(result)
+                self._give(result)
                 about = self.counters.sources[number]
                 about.frames += 1
                 about.detections += len(result.detections)
@@ -255,6 +254,17 @@ class Pipeline:
             self._fail("writing", error)
         finally:
             self._results.abort()
+
+    def _give(self, result: Result) -> None:
+        """Hand a result to every sink, also after one fails, so that no other lacks it."""
+        errors: list[Exception] = []
+        for sink in self._sinks:
+            try:
+                sink.write(result)
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _leave(self, threads: Sequence[threading.Thread]) -> None:
         deadline = time.monotonic() + LEAVE

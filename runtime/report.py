@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from ptedge.backends.bundle_predictor import BundlePredictor
+from ptedge.files import shown_name
 from ptedge.signals import Stop
 
 from .counters import RunCounters
-from .sinks.choose import written
+from .sinks.choose import left_out, written
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
 from .sinks.push import PushSink
@@ -34,7 +35,11 @@ def run_report(
         "frames": counters.frames,
         "detections": counters.detections,
         "dropped": counters.dropped,
-        "skipped": [{"file": name, "reason": reason} for about in counters.sources for name, reason in about.skipped],
+        "skipped": [
+            {"file": shown_name(name), "reason": shown_name(reason)}
+            for about in counters.sources
+            for name, reason in about.skipped
+        ],
         "seconds": round(counters.seconds, 3),
         "fps": round(counters.fps, 3),
         "age_ms": counters.ages.milliseconds(),
@@ -46,6 +51,7 @@ def run_report(
         "unconverged": predictor.unconverged,
         "interrupted": stop.signal != 0,
         "outputs": written(sinks),
+        "left_out": {name: {"frames": left.count, "first": left.first} for name, left in left_out(sinks).items()},
     }
     if collector is not None:
         report["collected"] = {"folder": str(collector.path), "images": collector.kept, **dict(collector.counters)}
@@ -78,6 +84,8 @@ def tell(report: dict[str, Any], realtime: bool) -> None:
     log(("interrupted: " if report["interrupted"] else "") + line)
     if report["unconverged"]:
         log(f"in {report['unconverged']} frames suppression stopped early; overlapping boxes may remain there")
+    for name, left in report["left_out"].items():
+        log(f"{name} lacks {left['frames']} frames that could not be written; the first: {left['first']}")
     if "collected" in report:
         log(f"collected {report['collected']['images']} images into {report['collected']['folder']}")
     if "push" in report:

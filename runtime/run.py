@@ -12,7 +12,7 @@ import cv2
 
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import PtedgeError
-from ptedge.files import make_output_folder
+from ptedge.folders import hold_folder
 from ptedge.frames.address import is_live
 from ptedge.frames.source import FrameSource, open_frames
 from ptedge.frames.status import LiveOptions, SourceEvent
@@ -27,12 +27,12 @@ from .page.status import RunStatus
 from .page.view import LiveView
 from .pipeline import Pipeline, Rules
 from .report import Progress, log, run_report, tell
+from .results import begin_results, hold_results
 from .sinks.choose import default_saves, open_sinks
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
 from .sinks.push import open_push
 
-DEFAULT_OUT = Path("runs/detect")
 LIVE_FILL = 0.05  # seconds that a batch waits for frames of live sources in lossless mode
 
 
@@ -59,9 +59,9 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
                 opened.callback(about.source.close)
         realtime = choose_realtime(sources, options.source.realtime)
         save = _what_to_save(options, sources)
-        out = make_output_folder(options.output.folder or DEFAULT_OUT) if save else None
+        out = opened.enter_context(hold_results(options.output)) if save else None
         if options.collect is not None:
-            make_output_folder(options.collect.folder)
+            opened.enter_context(hold_folder(options.collect.folder, "ptedge run --collect"))
         predictor = opened.enter_context(contextlib.closing(_open_model(bundle, options.model)))
         _tell_start(sources, predictor)
         stop = opened.enter_context(finishing())
@@ -71,7 +71,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
         counters = RunCounters(sources)
         status = RunStatus(counters, model_facts(predictor), realtime, collector, push)
         view = _open_view(options.serve, status, opened) if options.serve is not None else None
-        sinks: list[Sink] = open_sinks(save, out, sources, predictor.class_names) if out is not None else []
+        sinks = _open_files(out, save, sources, options.output, predictor) if out is not None else []
         sinks += [sink for sink in (collector, push, view) if sink is not None]
         pipeline = Pipeline(
             sources=[about.source if about.source is not None else () for about in sources],
@@ -88,6 +88,14 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
     tell(report, realtime)
     failed = options.source.strict and any(about.error for about in sources)
     return report, stop.exit_status or int(failed)
+
+
+def _open_files(
+    out: Path, save: tuple[str, ...], sources: Sequence[RunSource], output: OutputOptions, predictor: BundlePredictor
+) -> list[Sink]:
+    about = {"model_hash": predictor.model_hash, "backend": predictor.runner.backend}
+    start = begin_results(out, save, sources, output, about)
+    return open_sinks(save, out, sources, predictor.class_names, start, output.rotate_bytes)
 
 
 def model_facts(predictor: BundlePredictor) -> dict[str, Any]:
@@ -124,7 +132,7 @@ def _tell_event(event: SourceEvent) -> None:
 
 def _what_to_save(options: RunOptions, sources: Sequence[RunSource]) -> tuple[str, ...]:
     """As asked; who only collects writes nothing else."""
-    if options.output.save:
+    if options.output.save is not None:
         return options.output.save
     if options.collect is not None and options.output.folder is None:
         return ()

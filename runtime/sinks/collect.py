@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError
+from ptedge.files import shown_name
 from ptedge.frames.address import mask_credentials
 
 from ..field import FieldFolder, create_field
@@ -92,10 +93,16 @@ class FieldSink:
         refusal = self._full() or self._chooser.too_close(frame.source, frame.index, frame.time)
         if refusal is None and self._chooser.is_duplicate(code):
             refusal = "duplicate"
+        jpeg = b""
+        if refusal is None:
+            try:
+                jpeg = encode_jpeg(frame.image, JPEG_QUALITY)
+            except (ValueError, cv2.error):
+                refusal = "cannot be a JPEG"
         if refusal is not None:
             self.counters[refusal] += 1
             return
-        self._add(result, why, measures, code)
+        self._add(result, jpeg, why, measures, code)
         self._chooser.keep(frame.source, frame.index, frame.time, code)
         self.kept += 1
         self.counters["kept"] += 1
@@ -107,16 +114,15 @@ class FieldSink:
         """Write the counters."""
         self._save()
 
-    def _add(self, result: Result, why: list[str], measures: dict[str, float], code: int) -> None:
+    def _add(self, result: Result, jpeg: bytes, why: list[str], measures: dict[str, float], code: int) -> None:
         """Write the image and its line."""
         frame, line = result.frame, result.line()
-        jpeg = encode_jpeg(frame.image, JPEG_QUALITY)
         number = self._folder.last_id + 1
         record = {
             "time": frame.time,
-            "camera": mask_credentials(frame.source),
+            "camera": shown_name(mask_credentials(frame.source)),
             "frame": frame.index,
-            "original": frame.file,
+            "original": result.file,
             "width": line["width"],
             "height": line["height"],
             **self._record,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import os
@@ -23,12 +24,16 @@ from numpy.typing import NDArray
 from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
-from ptedge.files import write_error
+from ptedge.files import fit_name, shown_name, write_error
 from ptedge.frames.address import mask_credentials
 from ptedge.frames.source import Frame
 
+from .lines import LineFile
+
 JPEG_QUALITY = 92
-LONGEST_STEM = 200  # bytes
+JPEG_SIDE = 65500  # pixels; the format has 65,535, the library that everyone uses less
+# of a name that this file system does not take: the trouble of one frame, not of the run
+BAD_NAME = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})
 
 
 @dataclass
@@ -60,7 +65,13 @@ class Result:
     @cached_property
     def text(self) -> str:
         """:meth:`line` as JSON on one line; made once for all sinks that send it."""
-        return json.dumps(self.line(), ensure_ascii=False)
+        text = json.dumps(self.line(), ensure_ascii=False)
+        return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+    @property
+    def file(self) -> str | None:
+        """Name of the frame's file, see :func:`ptedge.files.shown_name`; ``None`` where it has none."""
+        return shown_name(self.frame.file) if self.frame.file is not None else None
 
     def line(self) -> dict[str, Any]:
         """What a line of ``detections.jsonl`` says."""
@@ -69,7 +80,7 @@ class Result:
             **({"source": self.source} if self.source is not None else {}),
             "frame": self.frame.index,
             "time": self.frame.time,
-            "file": self.frame.file,
+            "file": self.file,
             "width": width,
             "height": height,
             **({"age_ms": round(self.age * 1000, 1)} if self.age is not None else {}),
@@ -94,41 +105,25 @@ class Sink(Protocol):
         ...
 
 
-class _LineFile:
-    """A text file that holds whole lines only, whatever happens: each goes to the system at once, without a buffer.
+@dataclass
+class LeftOut:
+    """Frames whose file could not be written, while others' could.
 
-    A kill loses no finished line. What a full disk leaves of a line is cut off again.
+    Attributes:
+        count: of them.
+        first: why, of the first one.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._file = open(path, "wb", buffering=0)  # noqa: SIM115
-        except OSError as error:
-            raise write_error(path, error) from None
+    count: int = 0
+    first: str = ""
 
-    def append(self, lines: str) -> None:
-        """Add lines, all or none."""
-        data = memoryview(lines.encode("utf-8"))
-        start = self._file.tell() if data else 0
-        try:
-            while data:  # a nearly full disk takes a part and refuses the rest
-                data = data[self._file.write(data) or 0 :]
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                self._file.seek(start)
-                self._file.truncate()
-            raise write_error(self.path, error) from None
-
-    def close(self) -> None:
-        """Close the file."""
-        try:
-            self._file.close()
-        except OSError as error:
-            raise write_error(self.path, error) from None
+    def add(self, path: Path, reason: str) -> None:
+        """Count one."""
+        self.count += 1
+        self.first = self.first or f"{shown_name(str(path))}: {reason}"
 
 
-class JsonlSink(_LineFile):
+class JsonlSink(LineFile):
     """``detections.jsonl``: a line a frame."""
 
     def write(self, result: Result) -> None:
@@ -136,23 +131,23 @@ class JsonlSink(_LineFile):
         self.append(result.text + "\n")
 
 
-class CsvSink(_LineFile):
+class CsvSink(LineFile):
     """``detections.csv``: a line a detection; the first column names the source where there are several."""
 
     COLUMNS = ("frame", "time", "file", "class", "label", "score", "x1", "y1", "x2", "y2")
     SIGMA_COLUMNS = ("sigma_x1", "sigma_y1", "sigma_x2", "sigma_y2", "entropy")
 
-    def __init__(self, path: Path, several: bool = False) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, several: bool = False, *, append: bool = False, rotate: int | None = None) -> None:
+        head = _csv_lines([(*(("source",) if several else ()), *self.COLUMNS, *self.SIGMA_COLUMNS)])
+        super().__init__(path, append=append, rotate=rotate, head=head)
         self._several = several
-        self.append(_csv_lines([(*(("source",) if several else ()), *self.COLUMNS, *self.SIGMA_COLUMNS)]))
 
     def write(self, result: Result) -> None:
         """Append the lines of a frame."""
         frame, rows = result.frame, []
         source = (result.source,) if self._several else ()
         for d in result.detections.to_json(result.class_names):
-            where = (*source, frame.index, frame.time, frame.file, d["class"], d["label"], d["score"])
+            where = (*source, frame.index, frame.time, result.file, d["class"], d["label"], d["score"])
             rows.append((*where, *d["box"], *d["sigma"], d["entropy"]))
         self.append(_csv_lines(rows))
 
@@ -173,7 +168,7 @@ class CocoSink:
     def write(self, result: Result) -> None:
         """Add a frame."""
         height, width = result.frame.image.shape[:2]
-        name = result.frame.file or f"{f'{result.source}/' if result.source else ''}{image_name(result.frame)}"
+        name = result.file or f"{f'{result.source}/' if result.source else ''}{image_name(result.frame)}"
         self._writer.add(name, width, height, result.detections)
 
     def close(self) -> None:
@@ -182,39 +177,50 @@ class CocoSink:
 
 
 class ImagesSink:
-    """``images/``: each frame as JPEG with its detections drawn; a folder for each source where there are several."""
+    """``images/``: each frame as JPEG with its detections drawn; a folder for each source where there are several.
+
+    Attributes:
+        left_out: frames too large for JPEG, or whose name the file system does not take.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.left_out = LeftOut()
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
             raise write_error(path, error) from None
 
     def write(self, result: Result) -> None:
-        """Write one image, under a temporary name first."""
+        """Write one image, under a temporary name first.
+
+        Raises:
+            OutputError: no image can be written any more.
+        """
         folder = self.path / result.source if result.source else self.path
-        path = folder / image_name(result.frame)
+        path = folder / image_name(result.frame, folder)
         temporary = path.with_name(f".{path.name}.tmp")
         try:
             folder.mkdir(exist_ok=True)
             temporary.write_bytes(encode_jpeg(result.annotated, JPEG_QUALITY))
             os.replace(temporary, path)
+        except (ValueError, cv2.error) as error:
+            self.left_out.add(path, str(error).strip())
         except OSError as error:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            raise write_error(path, error) from None
+            if error.errno not in BAD_NAME:
+                raise write_error(path, error) from None
+            self.left_out.add(path, error.strerror or str(error))
 
     def close(self) -> None:
         """Nothing is left to do."""
 
 
-def image_name(frame: Frame) -> str:
-    """File name for a frame's picture: its number, and the name of its file where it has one, shortened if too long."""
+def image_name(frame: Frame, folder: Path = Path()) -> str:
+    """File name for a frame's picture: its number, and the name of its file, cut where needed, where it has one."""
     stem = f"_{Path(frame.file).stem}" if frame.file else ""
-    # bytes, of which a name may have 255, and the temporary name is longer; no character is cut in two
-    stem = stem.encode("utf-8", "backslashreplace")[:LONGEST_STEM].decode("utf-8", "ignore")
-    return f"{frame.index:06d}{stem}.jpg"
+    return fit_name(folder, f"{frame.index:06d}", stem, ".jpg")
 
 
 def encode_jpeg(image: NDArray[np.uint8], quality: int) -> bytes:
@@ -223,7 +229,13 @@ def encode_jpeg(image: NDArray[np.uint8], quality: int) -> bytes:
     Args:
         image: [H, W, 3] uint8 RGB.
         quality: 1 to 100.
+
+    Raises:
+        ValueError: larger than JPEG can be (65,500 pixels a side in the usual library), or it cannot be encoded.
     """
+    height, width = image.shape[:2]
+    if max(height, width) > JPEG_SIDE:
+        raise ValueError(f"{width} x {height} pixels are too large for JPEG, which has {JPEG_SIDE} a side at most")
     ok, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not ok:
         raise ValueError(f"OpenCV cannot encode an image of shape {image.shape} as JPEG")

@@ -73,7 +73,7 @@ def test_run__images(bundle: Path, folder: Path, tmp_path: Path) -> None:
     result = ptedge("run", bundle, folder, "--out", tmp_path / "out", "--backend", "cpu", "--threads", 1)
     assert result.stdout == ""
     assert "1b.png" in result.stderr and "3 frames, 6 detections" in result.stderr and "1 skipped" in result.stderr
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["detections.jsonl", "images"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["detections.jsonl", "images", "run.json"]
     assert [Path(line["file"]).name for line in lines(tmp_path / "out")] == ["0.png", "1.png", "2.png"]
     assert lines(tmp_path / "out")[0]["detections"][0]["box"] == [7.5, 15.0, 37.5, 45.0]  # scale 96/90
 
@@ -87,7 +87,7 @@ def test_run__video_with_everything(bundle: Path, video: Path, tmp_path: Path) -
     assert report["frames"] == report["detections"] == len(lines(out)) == 12
     assert report["backend"] in ("cpu", "cuda") and not report["interrupted"] and report["skipped"] == []
     assert sorted(p.name for p in out.iterdir()) == [
-        *("coco.json", "detections.csv", "detections.jsonl", "images", "video.mp4")
+        *("coco.json", "detections.csv", "detections.jsonl", "images", "run.json", "video.mp4")
     ]
     capture = cv2.VideoCapture(str(out / "video.mp4"))
     assert (capture.get(cv2.CAP_PROP_FRAME_COUNT), capture.get(cv2.CAP_PROP_FPS)) == (12, 50)
@@ -99,7 +99,7 @@ def test_run__video_with_everything(bundle: Path, video: Path, tmp_path: Path) -
 
 def test_run__defaults_of_video_and_limit(bundle: Path, video: Path, tmp_path: Path) -> None:
     ptedge("run", bundle, video, "--out", tmp_path / "out", "--limit", 5)
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["detections.jsonl", "video.mp4"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["detections.jsonl", "run.json", "video.mp4"]
     assert len(lines(tmp_path / "out")) == 5
 
 

@@ -54,8 +54,9 @@ def test_run__several_sources(bundle: Path, videos: list[Path], tmp_path: Path) 
     out = tmp_path / "out"
     report = json.loads(ptedge("run", bundle, *videos, "--out", out, "--json").stdout)
     assert [(about["name"], about["frames"]) for about in report["sources"]] == [("yard", 12), ("gate", 5)]
-    assert sorted(p.name for p in out.iterdir()) == ["detections.jsonl", "video-gate.mp4", "video-yard.mp4"]
-    assert sorted(Path(path).name for path in report["outputs"]) == sorted(p.name for p in out.iterdir())
+    files = ["detections.jsonl", "run.json", "video-gate.mp4", "video-yard.mp4"]
+    assert sorted(p.name for p in out.iterdir()) == files
+    assert sorted([*(Path(path).name for path in report["outputs"]), "run.json"]) == files
     for name, count in (("yard", 12), ("gate", 5)):
         assert [line["frame"] for line in lines(out) if line["source"] == name] == list(range(count))
 
@@ -178,7 +179,7 @@ def test_run__a_camera_that_hangs_up_is_asked_again(bundle: Path, camera: str, t
     (about,) = json.loads(result.stdout)["sources"]
     assert about["kind"] == "live" and about["live"]["reconnects"] >= 1
     assert about["frames"] + about["dropped"] >= 30 and "secret" not in result.stdout + result.stderr
-    assert sorted(path.name for path in out.iterdir()) == ["detections.jsonl"]  # pictures only when asked for
+    assert sorted(path.name for path in out.iterdir()) == ["detections.jsonl", "run.json"]  # pictures only when asked for
     assert all(line["age_ms"] >= 0 for line in lines(out))
 
 
