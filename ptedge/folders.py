@@ -115,38 +115,49 @@ def is_at(path: Path, descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def own_folder(base: Path, what: str) -> Iterator[Path]:
-    """Hold the first of ``base``, ``base-2``, ``base-3``... that holds nothing; it is removed if so it stays.
+def take_folder(named: Path | None, default: Path, what: str) -> Iterator[Path]:
+    """Hold the folder that the user named, or else one of the command's own.
 
     Args:
-        base: of the default.
+        named: of the user; ``None`` takes the first of ``default``, ``default-2``, ``default-3``... that is free. It is
+            removed at the end if it is empty then.
+        default: of the command.
         what: as :func:`hold_folder`.
 
+    Yields:
+        The folder.
+
     Raises:
-        OutputError: not writable.
+        OutputError: another process holds it, or it is not writable.
     """
     with contextlib.ExitStack() as held:
-        for path in itertools.chain([base], (base.with_name(f"{base.name}-{n}") for n in itertools.count(2))):
-            if path.exists() and not _is_free(path):
-                continue
-            lock = contextlib.ExitStack()
-            try:
-                lock.enter_context(hold_folder(path, what))
-            except OutputError:
-                if path.is_dir() and os.access(path, os.W_OK):  # a run that began at the same time was first
-                    continue
-                raise
-            if not _is_free(path):
-                lock.close()
-                continue
-            held.push(lock)
-            break
+        if named is not None:
+            held.enter_context(hold_folder(named, what))
+            yield named
+            return
+        path = _first_free(default, what, held)
         try:
             yield path
         finally:
             held.close()
             with contextlib.suppress(OSError):  # a run that came to nothing leaves nothing
                 path.rmdir()
+
+
+def _first_free(default: Path, what: str, held: contextlib.ExitStack) -> Path:
+    for path in itertools.chain([default], (default.with_name(f"{default.name}-{n}") for n in itertools.count(2))):
+        if path.exists() and not _is_free(path):
+            continue
+        try:
+            held.enter_context(hold_folder(path, what))
+        except OutputError:
+            if path.is_dir() and os.access(path, os.W_OK):  # a run that began at the same time was first
+                continue
+            raise
+        if _is_free(path):
+            return path
+        held.close()
+    raise AssertionError("numbers do not end")
 
 
 def _is_free(path: Path) -> bool:
@@ -184,6 +195,29 @@ def set_aside(folder: Path, names: Iterable[str], record: str) -> Path | None:
         os.rename(moving, target)
     except OSError as error:
         raise write_error(folder, error) from None
+    return target
+
+
+def set_file_aside(path: Path) -> Path | None:
+    """Give a file that will be written anew another name: ``train.json.earlier-1``, ``train.json.earlier-2``...
+
+    Args:
+        path: of a file that a user named.
+
+    Returns:
+        Its name now; ``None`` when there was none. It is told.
+
+    Raises:
+        OutputError: not writable.
+    """
+    if not path.is_file():
+        return None
+    target = next(t for n in itertools.count(1) if not (t := path.with_name(f"{path.name}.{EARLIER}-{n}")).exists())
+    try:
+        os.rename(path, target)
+    except OSError as error:
+        raise write_error(path, error) from None
+    _tell(f"{path} was there already; it is {target} now")
     return target
 
 

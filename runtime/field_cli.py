@@ -58,9 +58,13 @@ def export(folder: Path, out: Path, min_score: float, license_name: str) -> None
     Example:
       ptedge field export field --out prelabels.json --min-score 0.5
     """
+    from ptedge.folders import set_file_aside
+
     from .field import export_coco, open_field
 
-    count = export_coco(open_field(folder), out, min_score, license_name)
+    opened = open_field(folder)
+    set_file_aside(out)  # labels corrected by hand may have been saved there
+    count = export_coco(opened, out, min_score, license_name)
     click.echo(f"wrote {out}: {count} images of {folder / 'images'}", err=True)
 
 
@@ -75,11 +79,15 @@ def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> None:
     Example:
       ptedge field prune field --max-bytes 500MB
     """
+    from ptedge.folders import hold_folder
+
     from .field import open_field
     from .field import prune as prune_field
 
     if max_bytes is None and max_images is None:
         raise click.UsageError("give --max-bytes or --max-images")
-    opened = open_field(folder)
-    removed = prune_field(opened, max_bytes, max_images)
+    open_field(folder)  # no lock is put where no field folder is
+    with hold_folder(folder, "ptedge field prune"):
+        opened = open_field(folder)
+        removed = prune_field(opened, max_bytes, max_images)
     click.echo(f"removed {removed} images; {opened.images} stay, {opened.size / 1e6:.1f} MB", err=True)

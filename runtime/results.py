@@ -1,17 +1,16 @@
-"""The results folder of ``ptedge run``: held, and with ``run.json``, which says what in it is of which run."""
+"""The results folder of ``ptedge run``, with ``run.json``, which says what in it is of which run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ptedge.errors import OutputError
 from ptedge.files import shown_name, write_json
-from ptedge.folders import hold_folder, own_folder, refuse_strangers, set_aside
+from ptedge.folders import refuse_strangers, set_aside
 
 from .counters import RunSource
 from .options import OutputOptions
@@ -24,24 +23,6 @@ RECORD = "run.json"
 COMMAND = "ptedge run"
 LINES = ("detections.jsonl", "detections.csv")
 STARTS_KEPT = 100  # of a service that is restarted for years
-
-
-@contextmanager
-def hold_results(output: OutputOptions) -> Iterator[Path]:
-    """Hold the folder that was named, or one of its own: ``runs/detect``, ``runs/detect-2``...
-
-    Yields:
-        The folder.
-
-    Raises:
-        OutputError: another process writes there, or it is not writable.
-    """
-    if output.folder is None:
-        with own_folder(DEFAULT_OUT, COMMAND) as path:
-            yield path
-    else:
-        with hold_folder(output.folder, COMMAND):
-            yield output.folder
 
 
 def begin_results(

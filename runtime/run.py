@@ -12,7 +12,7 @@ import cv2
 
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import PtedgeError
-from ptedge.folders import hold_folder
+from ptedge.folders import hold_folder, take_folder
 from ptedge.frames.address import is_live
 from ptedge.frames.source import FrameSource, open_frames
 from ptedge.frames.status import LiveOptions, SourceEvent
@@ -27,7 +27,7 @@ from .page.status import RunStatus
 from .page.view import LiveView
 from .pipeline import Pipeline, Rules
 from .report import Progress, log, run_report, tell
-from .results import begin_results, hold_results
+from .results import COMMAND, DEFAULT_OUT, begin_results
 from .sinks.choose import default_saves, open_sinks
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
@@ -59,9 +59,9 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
                 opened.callback(about.source.close)
         realtime = choose_realtime(sources, options.source.realtime)
         save = _what_to_save(options, sources)
-        out = opened.enter_context(hold_results(options.output)) if save else None
+        out = opened.enter_context(take_folder(options.output.folder, DEFAULT_OUT, COMMAND)) if save else None
         if options.collect is not None:
-            opened.enter_context(hold_folder(options.collect.folder, "ptedge run --collect"))
+            opened.enter_context(hold_folder(options.collect.folder, f"{COMMAND} --collect"))
         predictor = opened.enter_context(contextlib.closing(_open_model(bundle, options.model)))
         _tell_start(sources, predictor)
         stop = opened.enter_context(finishing())

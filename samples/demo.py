@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from ptedge.errors import OutputError
 from ptedge.files import atomic_write, make_output_folder, write_json
+from ptedge.folders import EARLIER, LOCK_NAME, set_aside, take_folder
 
 from .steps import Steps
 
@@ -81,9 +81,11 @@ class Row:
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Three minutes instead of twelve: shows that all works, not how well.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Its folder; an earlier demo steps aside.  [default: runs/demo]"
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of scenes and training.")
-def demo(quick: bool, out: Path, seed: int) -> None:
+def demo(quick: bool, out: Path | None, seed: int) -> None:
     """The whole loop on generated scenes, in one command.
 
     Draws street scenes of a clear and of a shifted look, trains on the clear ones, adapts to the others without their
@@ -94,6 +96,12 @@ def demo(quick: bool, out: Path, seed: int) -> None:
     Example:
       ptedge demo --quick --out runs/demo
     """
+    with take_folder(out, Path("runs/demo"), "ptedge demo") as folder:
+        _show(quick, folder, seed)
+
+
+def _show(quick: bool, out: Path, seed: int) -> None:
+    """The demo in a folder that is held."""
     _start_afresh(out)
     steps = Steps(out / "logs", lambda line: click.echo(line, err=True))
     rows = _Walk(QUICK if quick else FULL, out, seed, steps).rows()
@@ -111,10 +119,13 @@ def demo(quick: bool, out: Path, seed: int) -> None:
 
 
 def _start_afresh(out: Path) -> None:
-    if out.is_dir() and any(out.iterdir()):
+    """An empty folder with the demo's settings; an earlier demo there steps aside."""
+    if out.is_dir() and (names := [p.name for p in out.iterdir() if p.name not in (LOCK_NAME, MARKER)]):
         if not (out / MARKER).is_file():
             raise OutputError(f"{out} is not empty and not from an earlier demo. Choose another --out")
-        shutil.rmtree(out)
+        moved = set_aside(out, [name for name in names if not name.startswith(f"{EARLIER}-")], MARKER)
+        if moved is not None:
+            click.echo(f"{out} held an earlier demo; it is in {moved} now", err=True)
     make_output_folder(out)
     write_json(out / MARKER, {})
     for name in SETTINGS:

@@ -235,5 +235,5 @@ def adapt(
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
     inputs = Inputs(start, sha256_file(checkpoint), target, frames, source, dataset)
     identity = inputs.identity(config)
-    run = begin_run(out, config, identity, start.class_names, resume=resume, val=val, started=started)
-    return carry_out(Adaptation(inputs, config, run.device), run, config)
+    with begin_run(out, config, identity, start.class_names, resume=resume, val=val, started=started) as run:
+        return carry_out(Adaptation(inputs, config, run.device), run, config)

@@ -143,5 +143,5 @@ def pretrain(
     started = time.perf_counter()
     dataset = open_trainable(source)
     identity = identity_of(dataset, config)
-    run = begin_run(out, config, identity, dataset.class_names, resume=resume, val=val, started=started)
-    return carry_out(Pretraining(source, dataset, config, run.device), run, config)
+    with begin_run(out, config, identity, dataset.class_names, resume=resume, val=val, started=started) as run:
+        return carry_out(Pretraining(source, dataset, config, run.device), run, config)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import torch
+
+from ptedge.folders import hold_folder
 
 from . import distributed
 from .config import RunConfig
@@ -41,6 +44,7 @@ class Run:
     started: float
 
 
+@contextmanager
 def begin_run(
     out: Path,
     config: RunConfig,
@@ -50,8 +54,8 @@ def begin_run(
     resume: bool,
     val: Path | None,
     started: float,
-) -> Run:
-    """Open the folder, read what the run goes on from, and seed torch: whatever is built next follows from the seed.
+) -> Iterator[Run]:
+    """Hold and open the folder, read what the run goes on from, and seed torch: what is built next follows from that.
 
     Args:
         out: RUN folder.
@@ -62,13 +66,17 @@ def begin_run(
         val: labelled DATA to report on at the end; it influences nothing.
         started: ``time.perf_counter()`` at the start of the command.
 
+    Yields:
+        The run; the folder is held until the end of the block.
+
     Raises:
-        PtedgeError: bad ``val``; the folder cannot be used; the run in it is another.
+        PtedgeError: bad ``val``; the folder cannot be used, or another process works in it; the run in it is another.
     """
     check_val(val, class_names)
-    folder = RunFolder(out, resume=resume, curves=config.curves)
-    resumed = read_state(folder.last, identity) if folder.resume else None
-    return Run(folder, resumed, prepare_torch(config.seed), val, started)
+    with hold_folder(out, f"ptedge {identity['command']}") if distributed.is_main() else nullcontext():
+        folder = RunFolder(out, resume=resume, curves=config.curves)
+        resumed = read_state(folder.last, identity) if folder.resume else None
+        yield Run(folder, resumed, prepare_torch(config.seed), val, started)
 
 
 def carry_out(task: Task[B, P], run: Run, config: RunConfig) -> LoopResult:

@@ -130,8 +130,10 @@ def convert(path: Path, split: str | None, out: Path, description: str, licence:
     """
     from ptedge.data.coco import write_coco
     from ptedge.data.report import with_sizes
+    from ptedge.folders import set_file_aside
 
     dataset = with_sizes(_open(path, split))
+    set_file_aside(out)
     text = description or f"{path.name}, converted from {dataset.format}"
     write_coco(dataset, out, description=text, licence=licence)
     click.echo(f"wrote {out}: {len(dataset)} images, {dataset.num_boxes} boxes", err=True)

@@ -13,9 +13,10 @@ import click
 
 from ptedge.backends.predictor import open_predictor
 from ptedge.backends.runner import BACKENDS
-from ptedge.commands.evaluation_files import write_evaluation
+from ptedge.commands.evaluation_files import make_room, write_evaluation
 from ptedge.data import open_dataset
 from ptedge.files import make_output_folder
+from ptedge.folders import hold_folder
 from ptedge.scores.evaluation import MATCH_IOU, evaluate_model
 from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
 
@@ -61,7 +62,7 @@ def evaluate(
       ptedge eval runs/adapted/model.pt data/target/val.json --out runs/adapted/eval
     """
     if out is not None:
-        make_output_folder(out)
+        make_output_folder(out)  # what cannot be written is said before the work
     predictor = open_predictor(model, backend=backend, threads=threads)
     try:
         dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
@@ -83,7 +84,10 @@ def evaluate(
         "notes": dataset.notes,
     }
     if out is not None:
-        write_evaluation(out, document, result.detections, dataset, pictures)
+        with hold_folder(out, "ptedge eval"):
+            if (moved := make_room(out)) is not None:
+                click.echo(f"{out} held an earlier evaluation; it is in {moved} now", err=True)
+            write_evaluation(out, document, result.detections, dataset, pictures)
         click.echo(f"wrote {out}", err=True)
     click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else format_table(document))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from ptedge.data.coco_results import coco_results
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
-from ptedge.files import atomic_write, write_json
+from ptedge.files import atomic_write, fit_name, write_json
+from ptedge.folders import refuse_strangers, set_aside
 from ptedge.frames.images import read_image
 from ptedge.scores.average_precision import match_detections
 
@@ -23,6 +25,35 @@ SURE = 0.5  # score from which a detection is drawn, and is an error when no box
 
 TRUTH = (255, 255, 255)  # RGB of labelled boxes
 IGNORED = (128, 128, 128)
+
+
+RESULTS, FOUND, PICTURES = "results.json", "detections.json", "pictures"
+
+
+def make_room(folder: Path) -> Path | None:
+    """Have an earlier evaluation step aside.
+
+    Args:
+        folder: that the caller holds.
+
+    Returns:
+        Where it is now; ``None`` where there was none.
+
+    Raises:
+        OutputError: something else has the name of one of the files.
+    """
+    ours = (FOUND, PICTURES) if _is_evaluation(folder / RESULTS) else ()
+    moved = set_aside(folder, ours, RESULTS) if ours or not (folder / RESULTS).exists() else None
+    refuse_strangers(folder, (RESULTS, FOUND, PICTURES))
+    return moved
+
+
+def _is_evaluation(path: Path) -> bool:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"model_hash", "AP50"} <= found.keys()
 
 
 def write_evaluation(
@@ -40,14 +71,14 @@ def write_evaluation(
     Raises:
         OutputError: not writable, or the disk is full.
     """
-    write_json(folder / "results.json", document)
-    write_json(folder / "detections.json", _results(detections, dataset))
+    write_json(folder / RESULTS, document)
+    write_json(folder / FOUND, _results(detections, dataset))
     for rank, index in enumerate(worst_images(detections, dataset)[:pictures], start=1):
         sample = dataset.samples[index]
         picture = draw_comparison(read_image(sample.path), detections[index], sample, dataset.class_names)
         done, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 90])
         if done:
-            with atomic_write(folder / "pictures" / f"{rank:03d}-{sample.path.stem}.jpg") as file:
+            with atomic_write(folder / PICTURES / fit_name(folder, f"{rank:03d}-", sample.path.stem, ".jpg")) as file:
                 file.write(data.tobytes())
 
 

@@ -179,7 +179,10 @@ def test_run__a_camera_that_hangs_up_is_asked_again(bundle: Path, camera: str, t
     (about,) = json.loads(result.stdout)["sources"]
     assert about["kind"] == "live" and about["live"]["reconnects"] >= 1
     assert about["frames"] + about["dropped"] >= 30 and "secret" not in result.stdout + result.stderr
-    assert sorted(path.name for path in out.iterdir()) == ["detections.jsonl", "run.json"]  # pictures only when asked for
+    assert sorted(path.name for path in out.iterdir()) == [
+        "detections.jsonl",
+        "run.json",
+    ]  # pictures only when asked for
     assert all(line["age_ms"] >= 0 for line in lines(out))
 
 

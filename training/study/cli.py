@@ -62,7 +62,7 @@ def study(
         _show(jobs, as_json)
         return
     with study_lock(out) as lock:
-        processes = Processes(environment(at_once), (lock,))
+        processes = Processes(environment(at_once), () if lock is None else (lock,))
         source_val = place(plan, "source_val") if plan.data.source_val else None
         run = partial(run_job, processes=processes, val=place(plan, "val"), source_val=source_val)
         echo = partial(click.echo, err=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -12,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ptedge.errors import ArtifactError, ConfigError, OutputError, TrainingError
-from ptedge.files import atomic_write, make_output_folder, write_json
+from ptedge.errors import ArtifactError, ConfigError, TrainingError
+from ptedge.files import atomic_write, write_json
+from ptedge.folders import hold_folder
 from ptedge.signals import finishing
 
 from .jobs import Job, list_jobs
@@ -195,31 +194,17 @@ def _result(job: Job, line: dict[str, Any]) -> Result:
 
 
 @contextmanager
-def study_lock(out: Path) -> Iterator[int]:
+def study_lock(out: Path) -> Iterator[int | None]:
     """Hold the study's folder; commands that inherit the descriptor hold it too, should this process be killed.
 
     Yields:
-        The descriptor of the lock file.
+        The descriptor of the lock; ``None`` where there are no locks.
 
     Raises:
         OutputError: another study works in the folder, or runs that it began still do.
     """
-    make_output_folder(out)
-    descriptor = os.open(out / "study.lock", os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        if sys.platform != "win32":
-            import fcntl
-
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise OutputError(
-                    f"{out} is in use by another ptedge study, or by runs that one has left. "
-                    f"Wait for them, stop them, or choose another --out"
-                ) from None
+    with hold_folder(out, "ptedge study or runs that it began", inherited=True) as descriptor:
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def failure_report(failed: dict[str, str]) -> TrainingError:
