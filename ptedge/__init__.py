@@ -14,6 +14,7 @@ __all__ = [
     "draw",
     "errors",
     "files",
+    "folders",
     "graph_contract",
     "preprocess",
     "signals",

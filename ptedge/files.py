@@ -15,7 +15,7 @@ from typing import IO, Any
 from ptedge.errors import OutputError
 
 LONGEST_NAME = 255  # bytes, where the system does not say
-TEMPORARY = 20  # bytes that a temporary name is longer at most: dots, a process's number, .tmp
+TEMPORARY = 44  # bytes left free: a temporary name has dots, a process's number and .tmp more; others add to it too
 
 
 @contextlib.contextmanager

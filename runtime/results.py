@@ -75,7 +75,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text("utf-8"))
         names, starts, runs = found["files"], found["starts"], found["runs"]
         ours = found["command"] == COMMAND and isinstance(starts, int) and isinstance(runs, list)
-        if ours and all(isinstance(name, str) and Path(name).name == name != RECORD for name in names):
+        if ours and all(isinstance(name, str) and Path(name).name == name not in ("..", RECORD) for name in names):
             return dict(found)
     except FileNotFoundError:
         return None

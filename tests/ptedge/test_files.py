@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from ptedge.errors import OutputError
-from ptedge.files import atomic_write, make_output_folder, open_regular, sha256_file, write_error, write_json
+from ptedge.files import (
+    atomic_write,
+    cut_last_line,
+    fit_name,
+    make_output_folder,
+    open_regular,
+    sha256_file,
+    shown_name,
+    write_error,
+    write_json,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -140,3 +150,35 @@ def test_open_regular__exchanged_after_the_first_look(tmp_path: Path, monkeypatc
     monkeypatch.setattr(os, "stat", lambda path, **_: looked)
     with pytest.raises(OSError, match="a pipe"):
         open_regular(tmp_path / "pipe")
+
+
+def test_atomic_write__does_not_follow_a_link_at_its_temporary_name(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("other")
+    (tmp_path / f".a.json.{os.getpid()}.tmp").symlink_to(tmp_path / "other")
+    write_json(tmp_path / "a.json", 1)
+    assert (tmp_path / "other").read_text() == "other" and names(tmp_path) == ["a.json", "other"]
+
+
+@pytest.mark.parametrize(
+    ("content", "left"),
+    [(b"", b""), (b"ab", b""), (b"a\n", b"a\n"), (b"a\nbc", b"a\n"), (b"a\n" + b"x" * 70_000, b"a\n")],
+)
+def test_cut_last_line__keeps_whole_lines(tmp_path: Path, content: bytes, left: bytes) -> None:
+    (tmp_path / "x").write_bytes(content)
+    cut_last_line(tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == left
+
+
+def test_shown_name__bytes_that_are_no_utf8_are_escaped() -> None:
+    assert shown_name("a.png") == "a.png" and shown_name("Straße.png") == "Straße.png"
+    assert shown_name(os.fsdecode(b"caf\xe9.png")) == r"caf\xe9.png"
+
+
+def test_fit_name__counts_bytes_and_cuts_between_characters(tmp_path: Path) -> None:
+    room = os.pathconf(tmp_path, "PC_NAME_MAX") - 44  # what temporary names add
+    assert fit_name(tmp_path, "000001_", "short", ".jpg") == "000001_short.jpg"
+    long = fit_name(tmp_path, "000001_", "x" * 300, ".jpg")
+    assert len(long) == room and long.startswith("000001_x") and long.endswith("x.jpg")
+    wide = fit_name(tmp_path, "000001_", "車" * 100, ".jpg")  # three bytes each
+    assert wide == "000001_" + "車" * ((room - 11) // 3) + ".jpg"
+    (tmp_path / f".{long}.1234567.tmp").touch()

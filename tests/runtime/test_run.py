@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 import threading
 import time
 import urllib.request
@@ -18,7 +20,8 @@ from servers.mjpeg_server import MjpegServer
 from tiny_model import tiny_bundle, tiny_onnx
 
 from ptedge.cli import cli
-from ptedge.errors import InputError
+from ptedge.errors import InputError, OutputError
+from ptedge.folders import hold_folder
 from ptedge.runtime import run as run_module
 
 
@@ -204,3 +207,129 @@ def test_run__twelve_bits_in_sixteen_are_told(bundle: Path, tmp_path: Path) -> N
     assert cv2.imwrite(str(tmp_path / "a.png"), np.full((48, 64), 4095, np.uint16))
     done = ptedge("run", bundle, tmp_path / "a.png", "--out", tmp_path / "out", "--save", "jsonl")
     assert "1 images of 16 bits use only the lowest 12" in done.output
+
+
+def names(out: Path) -> list[str]:
+    return sorted(p.name for p in out.iterdir())
+
+
+def test_run__a_restart_never_erases_results(bundle: Path, videos: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ptedge("run", bundle, videos[0], "--out", out, "--save", "jsonl,csv,coco,images")
+    result = ptedge("run", bundle, videos[1], "--out", out, "--save", "jsonl")
+    assert f"{out} held an earlier run's results; they are in {out}/earlier-1 now" in result.stderr
+    assert names(out) == ["detections.jsonl", "earlier-1", "run.json"] and len(lines(out)) == 5
+    assert len(lines(out / "earlier-1")) == 12 and len(names(out / "earlier-1" / "images")) == 12
+
+
+def test_run__append_goes_on(bundle: Path, videos: list[Path], tmp_path: Path) -> None:
+    command = ("run", bundle, videos[1], "--out", tmp_path / "out", "--append", "--save", "jsonl,csv,coco,images,video")
+    ptedge(*command)
+    with open(tmp_path / "out" / "detections.jsonl", "a") as file:
+        file.write('{"frame": 5, "ti')  # killed here
+    ptedge(*command)
+    assert [line["frame"] for line in lines(tmp_path / "out")] == [0, 1, 2, 3, 4] * 2
+    assert names(tmp_path / "out") == [
+        *("coco-2.json", "coco.json", "detections.csv", "detections.jsonl"),
+        *("images", "images-2", "run.json", "video-2.mp4", "video.mp4"),
+    ]
+    assert (tmp_path / "out" / "detections.csv").read_text().count("sigma_x1") == 1
+    with pytest.raises(InputError, match="--append goes on in a folder that you name"):
+        ptedge("run", bundle, videos[1], "--append")
+
+
+def test_run__a_folder_of_its_own(
+    bundle: Path, videos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        ptedge("run", bundle, videos[1], "--save", "jsonl")
+    assert ptedge("run", tmp_path / "no.bundle", videos[1], check=False).exit_code == 1
+    assert names(tmp_path / "runs") == ["detect", "detect-2"]  # what came to nothing left nothing
+    assert len(lines(tmp_path / "runs" / "detect")) == len(lines(tmp_path / "runs" / "detect-2")) == 5
+
+
+def test_run__save_none_writes_nothing(
+    bundle: Path, videos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = names(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    report = json.loads(ptedge("run", bundle, videos[1], "--save", "none", "--out", "out", "--json").stdout)
+    assert report["frames"] == 5 and report["outputs"] == [] and names(tmp_path) == before
+
+
+@pytest.mark.parametrize("where", ["--out", "--collect"])
+def test_run__one_run_a_folder(bundle: Path, videos: list[Path], tmp_path: Path, where: str) -> None:
+    with hold_folder(tmp_path / "out", "ptedge run"), pytest.raises(OutputError, match="in use by ptedge run"):
+        ptedge("run", bundle, videos[1], where, tmp_path / "out")
+    with pytest.raises(OutputError, match="in use"):
+        ptedge("run", bundle, videos[1], "--out", tmp_path / "both", "--collect", tmp_path / "both")
+    ptedge("run", bundle, videos[1], where, tmp_path / "out")
+
+
+def test_run__rotates_and_loses_no_line(bundle: Path, videos: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ptedge("run", bundle, videos[0], "--out", out, "--save", "jsonl", "--rotate-bytes", "1k")
+    parts = [out / f"detections.{i}.jsonl" for i in range(1, len(names(out)) - 1)] + [out / "detections.jsonl"]
+    assert len(parts) > 2 and all(part.stat().st_size <= 1000 for part in parts)
+    found = [json.loads(line)["frame"] for part in parts for line in part.read_text("utf-8").splitlines()]
+    assert found == list(range(12))
+    ptedge("run", bundle, videos[1], "--out", out, "--save", "jsonl")
+    assert names(out) == ["detections.jsonl", "earlier-1", "run.json"]
+    assert len(names(out / "earlier-1")) == len(parts) + 1
+
+
+def test_run__the_folder_is_taken_away(
+    bundle: Path, videos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not in that folder lacks nothing."""
+    original = run_module.LiveView.write
+
+    def write(self: Any, result: Any) -> None:
+        original(self, result)
+        if result.frame.index == 3:
+            shutil.rmtree(tmp_path / "out")
+
+    monkeypatch.setattr(run_module.LiveView, "write", write)
+    command = ("run", bundle, videos[0], "--out", tmp_path / "out", "--save", "jsonl,csv,coco,video,images")
+    collect = ("--collect", tmp_path / "field", "--collect-random", 1, "--collect-interval", 0, "--serve", 0)
+    with pytest.raises(OutputError, match=r"detections\.jsonl was removed or replaced"):
+        ptedge(*command, *collect)
+    about = json.loads((tmp_path / "field" / "field.json").read_text("utf-8"))
+    assert about["counters"]["seen"] == 5  # frames 0 to 4: that of the trouble too
+    assert len(json.loads((tmp_path / "out" / "coco.json").read_text("utf-8"))["images"]) == 5
+
+
+def test_run__names_that_are_no_utf8_and_very_long_ones(bundle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    cv2.imwrite(str(folder / "a.png"), np.zeros((64, 96, 3), np.uint8))
+    for name in (b"caf\xe9.png", ("b" * 240 + ".png").encode(), ("車" * 80 + ".png").encode()):
+        (folder / os.fsdecode(name)).write_bytes((folder / "a.png").read_bytes())
+    (folder / os.fsdecode(b"d\xe9.png")).write_bytes(b"no picture")
+    options = ("--save", "jsonl,csv,coco,images", "--collect", tmp_path / "field", "--collect-random", 1)
+    report = json.loads(ptedge("run", bundle, folder, "--out", tmp_path / "out", *options, "--json").stdout)
+    assert [Path(about["file"]).name for about in report["skipped"]] == [r"d\xe9.png"]
+    wanted = ["a.png", "b" * 240 + ".png", r"caf\xe9.png", "車" * 80 + ".png"]
+    assert [Path(line["file"]).name for line in lines(tmp_path / "out")] == wanted
+    coco = json.loads((tmp_path / "out" / "coco.json").read_text("utf-8"))
+    assert [Path(image["file_name"]).name for image in coco["images"]] == wanted
+    assert len(names(tmp_path / "out" / "images")) == 4 and report["left_out"] == {}
+    assert ptedge("field", "summary", tmp_path / "field").exit_code == 0
+
+
+def test_run__one_frame_too_large_for_jpeg(bundle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, width in (("a", 96), ("b", 65_501), ("c", 96)):
+        rising = np.linspace(0, 255 * (name == "b"), width).astype(np.uint8)  # b is unlike a, which is collected
+        cv2.imwrite(str(folder / f"{name}.png"), np.tile(rising[None, :, None], (16, 1, 3)))
+    options = ("--save", "jsonl,images,video", "--collect", tmp_path / "field", "--collect-random", 1)
+    interval = ("--collect-interval", 0)
+    result = ptedge("run", bundle, folder, "--out", tmp_path / "out", *options, *interval)
+    assert "images lacks 1 frames that could not be written; the first: " in result.stderr
+    assert "65501 x 16 pixels are too large for JPEG" in result.stderr
+    assert len(lines(tmp_path / "out")) == 3
+    assert names(tmp_path / "out" / "images") == ["000000_a.jpg", "000002_c.jpg"]
+    about = json.loads((tmp_path / "field" / "field.json").read_text("utf-8"))["counters"]
+    assert about["cannot be a JPEG"] == 1 and about["seen"] == 3
