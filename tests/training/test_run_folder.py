@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
 from ptedge.config import load_config
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, OutputError
+from ptedge.folders import hold_folder
 from ptedge.training.config import AdaptConfig, TrainConfig
+from ptedge.training.run import begin_run
 from ptedge.training.run_folder import RunFolder
 from ptedge.training.state import read_state, state_of
 
@@ -69,3 +72,67 @@ def test_write_config__is_complete_and_reads_back(cls: type[TrainConfig | AdaptC
     written = load_config(cls, None, ["seed=3", "optim.steps=17", "augment.zoom=[0.25, 0.75]"])
     RunFolder(tmp_path, resume=False).write_config(written)
     assert load_config(cls, tmp_path / "config.toml") == written
+
+
+def _checkpoint(model: ProbabilisticFasterRCNN) -> Checkpoint:
+    return Checkpoint(tiny_config(), CLASS_NAMES, state_of(model))
+
+
+def _candidates(folder: RunFolder) -> list[str]:
+    return sorted(path.name for path in (folder.path / "checkpoints").iterdir())
+
+
+def test_keep_candidates__those_that_last_pt_speaks_of_stay_until_it_is_written(
+    model: ProbabilisticFasterRCNN, tmp_path: Path
+) -> None:
+    """A run that is killed goes on from last.pt, which still names them."""
+    folder, checkpoint = RunFolder(tmp_path, resume=False), _checkpoint(model)
+    for step in (0, 5):
+        folder.save_candidate(step, checkpoint)
+    folder.save(checkpoint, {"step": 5}, chosen=5)
+    folder.save_candidate(10, checkpoint)
+    folder.keep_candidates([0, 10])
+    assert _candidates(folder) == ["step_000000.pt", "step_000005.pt", "step_000010.pt"]
+    folder.save(checkpoint, {"step": 10}, chosen=10)
+    assert _candidates(folder) == ["step_000000.pt", "step_000010.pt"]
+    folder.keep_candidates([0], saved=True)
+    assert _candidates(folder) == ["step_000000.pt"]
+
+
+def test_save__last_pt_is_written_last_and_candidates_go_after(
+    model: ProbabilisticFasterRCNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What last.pt names is there whenever it is read: the order of renames, and what lies there at each of them."""
+    folder, checkpoint = RunFolder(tmp_path, resume=False), _checkpoint(model)
+    folder.save_candidate(5, checkpoint)
+    folder.save(checkpoint, {"step": 5}, chosen=5)
+    folder.save_candidate(10, checkpoint)
+    folder.keep_candidates([10])
+    original, seen = os.replace, []
+
+    def replace(source: Path, target: Path) -> None:
+        seen.append((target.name, _candidates(folder)))
+        original(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    folder.save(checkpoint, {"step": 10}, chosen=10)
+    both = ["step_000005.pt", "step_000010.pt"]
+    assert seen == [("last_model.pt", both), ("model.pt", both), ("last.pt", both)]
+    assert _candidates(folder) == ["step_000010.pt"]
+
+
+@pytest.mark.parametrize("command", ["train", "adapt"])
+def test_begin_run__one_process_a_folder(model: ProbabilisticFasterRCNN, tmp_path: Path, command: str) -> None:
+    _save(RunFolder(tmp_path, resume=False), model, 5)
+    (tmp_path / ".last.pt.1.tmp").write_text("of the process that writes it just now")
+    config = load_config(TrainConfig, None, [])
+
+    def begin() -> None:
+        with begin_run(tmp_path, config, {"command": command}, CLASS_NAMES, resume=True, val=None, started=0.0) as run:
+            assert run.resumed is not None and run.resumed["step"] == 5
+
+    with hold_folder(tmp_path, f"ptedge {command}"), pytest.raises(OutputError, match=f"in use by ptedge {command}"):
+        begin()
+    assert (tmp_path / ".last.pt.1.tmp").exists()  # nothing of the other one was touched
+    begin()
+    begin()

@@ -14,7 +14,7 @@ from made_results import FOUND, NAMES, result
 from ptedge.detections import Detections
 from ptedge.errors import OutputError
 from ptedge.frames.images import read_image
-from ptedge.runtime.sinks.files import CocoSink, CsvSink, ImagesSink, JsonlSink, Result, image_name
+from ptedge.runtime.sinks.files import CocoSink, CsvSink, ImagesSink, JsonlSink, Result, encode_jpeg, image_name
 
 
 def test_jsonl__each_line_is_on_disk_at_once(tmp_path: Path) -> None:
@@ -129,3 +129,58 @@ def test_line_files__a_full_disk_leaves_whole_lines(tmp_path: Path, kind: type) 
         sink.write(result(1))
     assert (tmp_path / "x").read_bytes() == before
     sink.close()
+
+
+def test_images__each_appears_under_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = ImagesSink(tmp_path / "images")
+    original = Path.write_bytes
+
+    def half(self: Path, data: bytes) -> int:
+        original(self, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(OutputError, match="the disk is full"):
+        sink.write(result(0))
+    assert list((tmp_path / "images").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL])
+def test_images__a_name_that_the_file_system_refuses_costs_one_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    sink = ImagesSink(tmp_path / "images")
+
+    def refuse(self: Path, data: bytes) -> int:
+        raise OSError(number, "this name is not taken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", refuse)
+        for i in range(2):
+            sink.write(result(i, file="a:b.png"))
+    sink.write(result(2))
+    assert sink.left_out.count == 2
+    assert sink.left_out.first == f"{tmp_path}/images/000000_a:b.jpg: this name is not taken"
+    assert [p.name for p in (tmp_path / "images").iterdir()] == ["000002.jpg"]
+
+
+@pytest.mark.parametrize(("width", "fits"), [(65_500, True), (65_501, False)])
+def test_encode_jpeg__as_large_as_jpeg_can_be(width: int, fits: bool) -> None:
+    image = np.zeros((2, width, 3), np.uint8)
+    if fits:
+        assert encode_jpeg(image, 90).startswith(b"\xff\xd8")
+        return
+    with pytest.raises(ValueError, match="65501 x 2 pixels are too large for JPEG, which has 65500 a side at most"):
+        encode_jpeg(image, 90)
+
+
+def test_result__name_that_is_no_utf8_in_every_file(tmp_path: Path) -> None:
+    odd = result(0, file=os.fsdecode(b"caf\xe9.png"))
+    assert json.loads(odd.text)["file"] == odd.file == r"caf\xe9.png"
+    csv_sink = CsvSink(tmp_path / "d.csv")
+    coco = CocoSink(tmp_path / "coco.json", NAMES, "x")
+    for sink in (csv_sink, coco):
+        sink.write(odd)
+        sink.close()
+    assert r"caf\xe9.png" in (tmp_path / "d.csv").read_text("utf-8")
+    assert json.loads((tmp_path / "coco.json").read_text("utf-8"))["images"][0]["file_name"] == r"caf\xe9.png"
