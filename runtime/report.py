@@ -84,6 +84,10 @@ def tell(report: dict[str, Any], realtime: bool) -> None:
     log(("interrupted: " if report["interrupted"] else "") + line)
     if report["unconverged"]:
         log(f"in {report['unconverged']} frames suppression stopped early; overlapping boxes may remain there")
+    _tell_outputs(report)
+
+
+def _tell_outputs(report: dict[str, Any]) -> None:
     for name, left in report["left_out"].items():
         log(f"{name} lacks {left['frames']} frames that could not be written; the first: {left['first']}")
     if "collected" in report:
