@@ -16,7 +16,7 @@ import click
 from ptedge.errors import OutputError
 from ptedge.files import make_output_folder, write_error
 
-LOCK_NAME = ".ptedge.lock"
+LOCK_NAME = ".ptedge-lock"
 EARLIER = "earlier"  # earlier-1, earlier-2...: results that stepped aside
 MOVING = ".earlier.tmp"  # they are gathered here; a kill in between is gone on with
 
