@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptedge.data.build import MALFORMED, Counts
 from ptedge.data.documents import read_lines
@@ -164,7 +165,7 @@ def _keypoint_columns(lines: Sequence[Line], where: Path) -> int | None:
     return None
 
 
-def _look_like_keypoints(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> bool:
+def _look_like_keypoints(values: NDArray[np.float64]) -> bool:
     """Whether every line is a box inside the image with all further points in it, and some line is no good outline."""
     slack = 1e-3
     centre, half = values[:, 1:3], values[:, 3:5] / 2  # [N, 2]
@@ -174,7 +175,7 @@ def _look_like_keypoints(values: np.ndarray[tuple[int, int], np.dtype[np.float64
     return bool(inside and whole) and any(_crosses_itself(line[1:].reshape(-1, 2)) for line in values)
 
 
-def _crosses_itself(points: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> bool:
+def _crosses_itself(points: NDArray[np.float64]) -> bool:
     """Whether two sides of a closed polygon, given by its vertices [K, 2], cross."""
     after = np.roll(points, -1, axis=0)
 

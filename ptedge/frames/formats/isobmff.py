@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptedge.frames.formats.header import Header, HeaderError, take, turned, unpack
 
@@ -137,7 +138,8 @@ def _primary(meta: bytes) -> tuple[int, int, int, int]:
         properties = dict(_inner(boxes[b"iprp"]))
         known = list(_inner(properties[b"ipco"]))
         width = height = 0
-        bits, upright = 8, np.arange(4, dtype=np.uint8).reshape(2, 2)
+        bits = 8
+        upright: NDArray[np.uint8] = np.arange(4, dtype=np.uint8).reshape(2, 2)
         for index in _associations(properties[b"ipma"], item):
             kind, body = known[index - 1] if 0 < index <= len(known) else (b"", b"")
             if kind == b"ispe":
