@@ -10,6 +10,15 @@ import click
 from ptedge.artifacts.conversion import PRECISIONS, Conversion
 
 PATH = click.Path(path_type=Path)
+SIGN = click.option("--sign", type=PATH, metavar="KEY", help="Private Ed25519 key to sign with (docs/security.md).")
+TRUST = click.option(
+    "--trust",
+    "keys",
+    type=PATH,
+    multiple=True,
+    metavar="KEY",
+    help="Public key that the bundle must be signed with; again for more.",
+)
 
 
 def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -60,6 +69,7 @@ def _parse_backends(ctx: click.Context, param: click.Parameter, value: str | Non
     metavar="SHARE",
     help="Most that int8 may change the predictors' outputs; more makes more layers int8. Default: 0.015.",
 )
+@SIGN
 def export(
     checkpoint: Path,
     out: Path,
@@ -68,6 +78,7 @@ def export(
     precision: str,
     calibrate: str | None,
     int8_error: float | None,
+    sign: Path | None,
 ) -> None:
     """Write CHECKPOINT as an ONNX bundle for the device.
 
@@ -85,6 +96,7 @@ def export(
         precision=precision,
         calibrate=calibrate,
         int8_error=int8_error,
+        sign=sign,
         tell=lambda line: click.echo(line, err=True),
     )
     if precision != "fp32":
@@ -121,6 +133,8 @@ def export(
 @click.option("--dla", type=click.IntRange(min=0), help="Deep learning accelerator core; the rest runs on the GPU.")
 @click.option("--timing-cache", type=PATH, help="File of measured kernel times. Default: in the user's cache folder.")
 @click.option("--force", is_flag=True, help="Build even if nothing changed.")
+@TRUST
+@SIGN
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def build(
     bundle: Path,
@@ -132,6 +146,8 @@ def build(
     dla: int | None,
     timing_cache: Path | None,
     force: bool,
+    keys: tuple[Path, ...],
+    sign: Path | None,
     as_json: bool,
 ) -> None:
     """Build a TensorRT engine of BUNDLE for this device, into the bundle.
@@ -142,13 +158,21 @@ def build(
     \b
     Example: ptedge build bundle
     """
+    from ptedge.artifacts.trust import Trust
+
     from .engine.build import build_engine, default_timing_cache
     from .engine.options import BuildOptions
 
     options = BuildOptions(workspace, optimization_level, tf32, version_compatible, hardware, dla)
     cache = timing_cache or default_timing_cache()
     record, new = build_engine(
-        bundle, options, timing_cache=cache, force=force, tell=lambda line: click.echo(line, err=True)
+        bundle,
+        options,
+        timing_cache=cache,
+        force=force,
+        trust=Trust.read(keys),
+        sign=sign,
+        tell=lambda line: click.echo(line, err=True),
     )
     if as_json:
         from ptedge.config import to_dict
@@ -172,6 +196,7 @@ def build(
     callback=_parse_backends,
     help="Of cpu, cuda, tensorrt, with commas; each must be there. Default: what is there.",
 )
+@TRUST
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def verify(
     bundle: Path,
@@ -181,6 +206,7 @@ def verify(
     data: Path | None,
     images: int | None,
     backends: tuple[str, ...] | None,
+    keys: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Check that BUNDLE answers as its checkpoint does, on every backend that is there.
@@ -192,13 +218,17 @@ def verify(
     \b
     Example: ptedge verify bundle --against runs/adapted/model.pt --frames video.mp4 --data val.json
     """
+    from ptedge.artifacts.trust import Trust
     from ptedge.errors import ArtifactError
 
     from .verify.check import failed
     from .verify.report import failure, to_document, to_lines
     from .verify.verify import allowed, verify_bundle
 
-    checks, source = verify_bundle(bundle, against, frames, limit, data=data, images=images, backends=backends)
+    trust = Trust.read(keys)
+    checks, source = verify_bundle(
+        bundle, against, frames, limit, data=data, images=images, backends=backends, trust=trust
+    )
     if as_json:
         click.echo(json.dumps(to_document(checks, bundle, source, allowed(bundle)), indent=2))
     else:
@@ -209,6 +239,23 @@ def verify(
         )
     if failed(checks):
         raise ArtifactError(failure(checks, bundle, source))
+
+
+@click.command()
+@click.argument("bundle", type=PATH)
+@click.option("--key", type=PATH, required=True, help="Private Ed25519 key (docs/security.md).")
+def sign(bundle: Path, key: Path) -> None:
+    """Sign BUNDLE and its engines as they lie there, after a look at what they are.
+
+    For a bundle that was exported without --sign, or whose sigma_scale was filled in afterwards.
+
+    \b
+    Example: ptedge sign bundle --key ~/.ssh/models
+    """
+    from .sign import sign_all
+
+    for line in sign_all(bundle, key):
+        click.echo(line, err=True)
 
 
 def describe_conversion(precision: str, conversion: Conversion) -> str:

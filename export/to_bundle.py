@@ -11,6 +11,7 @@ from ptedge import __version__
 from ptedge.artifacts.bundle import Bundle, write_bundle
 from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
 from ptedge.artifacts.manifest import Manifest
+from ptedge.artifacts.signature import read_signing_key
 from ptedge.detector.config import STRIDE
 from ptedge.errors import InputError
 from ptedge.files import make_output_folder, sha256_file
@@ -29,6 +30,7 @@ def export_checkpoint(
     precision: str = "fp32",
     calibrate: str | None = None,
     int8_error: float | None = None,
+    sign: Path | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[Bundle, GraphReport]:
     """Write a checkpoint as a bundle.
@@ -42,19 +44,22 @@ def export_checkpoint(
         calibrate: frames of what the device will see, for ``int8`` (and to look for overflow, for ``fp16``).
         int8_error: most that int8 may change the predictors' outputs, relative to their standard deviation; ``None``
             for :data:`ptedge.export.precision.int8_choice.LIMIT`.
+        sign: private key to sign the bundle with.
         tell: takes a line on each step that takes long.
 
     Returns:
         The bundle, and what its graph is made of.
 
     Raises:
-        InputError: missing checkpoint, a size that is no multiple of 16, a batch below 1, int8 without frames.
+        InputError: missing checkpoint, a size that is no multiple of 16, a batch below 1, int8 without frames, no such
+            key.
         ArtifactError: broken checkpoint, or a graph that breaks its contract.
         OutputError: ``out`` cannot be written.
     """
     check_calibration(precision, calibrate, int8_error)
     if batch < 1:
         raise InputError(f"batch is {batch}; it must be at least 1")
+    key = read_signing_key(sign) if sign is not None else None  # before the long work
     checkpoint = load_checkpoint(checkpoint_path)
     size = input_size if input_size is not None else checkpoint.config.input_size
     check_size(size)
@@ -65,7 +70,7 @@ def export_checkpoint(
     report = check_graph(model, batch, size, checkpoint.config.max_detections, precision)
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)
     manifest = dataclasses.replace(manifest, precision=precision, conversion=conversion)
-    return write_bundle(out, manifest, model), report
+    return write_bundle(out, manifest, model, key), report
 
 
 def check_size(size: tuple[int, int]) -> None:

@@ -18,4 +18,5 @@ __all__ = [
     "graph_contract",
     "preprocess",
     "signals",
+    "text",
 ]

@@ -11,6 +11,7 @@ from ptedge import __version__
 from ptedge.errors import PtedgeError, missing_extra
 from ptedge.signals import EndedError, watch
 from ptedge.streams import guard
+from ptedge.text import printable
 
 # name -> (module:function, one line for the list of commands); the lines stand here so that --help loads nothing
 COMMANDS = {
@@ -22,6 +23,7 @@ COMMANDS = {
     "export": ("ptedge.export.cli:export", "Write a checkpoint as an ONNX bundle for the device."),
     "build": ("ptedge.export.cli:build", "Build a TensorRT engine of a bundle on this device."),
     "verify": ("ptedge.export.cli:verify", "Check that a bundle answers as its checkpoint does."),
+    "sign": ("ptedge.export.cli:sign", "Sign a bundle and its engines."),
     "run": ("ptedge.runtime.cli:run", "Detect on images or video; write results, collect frames."),
     "benchmark": ("ptedge.runtime.benchmark.cli:benchmark", "Measure how fast a bundle runs on this machine."),
     "field": ("ptedge.runtime.field_cli:field", "Look into, export or prune a field folder."),
@@ -44,6 +46,7 @@ EXTRAS = {
     "onnx": "export",
     "tensorrt": "tensorrt",
     "pycuda": "tensorrt",
+    "cryptography": "sign",
 }
 
 
@@ -92,7 +95,7 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    click.echo(f"ptedge: {message}", err=True)
+    click.echo(f"ptedge: {printable(message)}", err=True)
     sys.exit(1)
 
 

@@ -23,6 +23,7 @@ else:
     import tomli as tomllib
 
 T = TypeVar("T")
+MOST_SHOWN = 300  # characters of a wrong value
 
 
 def load_config(
@@ -157,36 +158,45 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
+def _shown(value: Any) -> str:
+    """A value for a message: a file may hold megabytes where a number should be."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
 def _convert(hint: Any, value: Any, where: str) -> Any:
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return _convert_union(typing.get_args(hint), value, where)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{where} is a table, got {value!r}")
+            raise ConfigError(f"{where} is a table, got {_shown(value)}")
         return from_dict(typing.cast(type, hint), value, where)
     if origin in (tuple, dict):
         return (_convert_list if origin is tuple else _convert_table)(typing.get_args(hint), value, where)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ConfigError(f"{where} is too large for a number with a fraction, got {_shown(value)}") from None
     if isinstance(value, bool) != (hint is bool) or not isinstance(value, hint):
-        raise ConfigError(f"{where} must be of type {hint.__name__}, got {value!r}")
+        raise ConfigError(f"{where} must be of type {hint.__name__}, got {_shown(value)}")
     return value
 
 
 def _convert_list(hints: Sequence[Any], value: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
-        raise ConfigError(f"{where} is a list, got {value!r}")
+        raise ConfigError(f"{where} is a list, got {_shown(value)}")
     if len(hints) == 2 and hints[1] is Ellipsis:
         return tuple(_convert(hints[0], v, f"{where}[{i}]") for i, v in enumerate(value))
     if len(value) != len(hints):
-        raise ConfigError(f"{where} has {len(hints)} values, got {value!r}")
+        raise ConfigError(f"{where} has {len(hints)} values, got {_shown(value)}")
     return tuple(_convert(h, v, where) for h, v in zip(hints, value, strict=True))
 
 
 def _convert_table(hints: Sequence[Any], value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{where} is a table, got {value!r}")
+        raise ConfigError(f"{where} is a table, got {_shown(value)}")
     return {str(key): _convert(hints[1], v, f"{where}.{key}") for key, v in value.items()}
 
 
@@ -199,5 +209,5 @@ def _convert_union(hints: Sequence[Any], value: Any, where: str) -> Any:
         return _convert(choices[0], value, where)
     if type(value) not in choices:
         names = " or ".join(hint.__name__ for hint in choices)
-        raise ConfigError(f"{where} must be of type {names}, got {value!r}")
+        raise ConfigError(f"{where} must be of type {names}, got {_shown(value)}")
     return value

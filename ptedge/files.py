@@ -1,4 +1,8 @@
-"""Files that are either whole or absent: temporary name, fsync, rename."""
+"""Files: written whole or not at all (temporary name, fsync, rename), and read within bounds.
+
+Whatever ptedge reads may come from a stranger: a pipe that never answers, a device without end, a text that unpacks to
+gigabytes. Readers of whole files go through :func:`read_bounded` and :func:`parse_json`.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,14 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from ptedge.errors import OutputError
 
 LONGEST_NAME = 255  # bytes, where the system does not say
 TEMPORARY = 44  # bytes left free: a temporary name has dots, a process's number and .tmp more; others add to it too
+MOST_DEPTH = 50  # tables and lists within each other; ptedge itself writes six at most
+MOST_JSON_BYTES = 4 << 20  # of a description; a manifest of 1,000 classes has 20 kB
 
 
 @contextlib.contextmanager
@@ -74,7 +80,7 @@ def write_json(path: Path, value: Any) -> None:
         file.write("\n")
 
 
-def open_regular(path: Path) -> IO[bytes]:
+def open_regular(path: Path) -> BinaryIO:
     """Open a regular file, or a link to one, for reading; nothing else is opened, so that nothing is waited for.
 
     A pipe would be waited for until someone writes into it, a device has no end, and opening one may act on it.
@@ -179,10 +185,65 @@ def sha256_file(path: Path) -> str:
     """Hex digest of a file's content.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is no regular file.
     """
+    with open_regular(path) as file:
+        return sha256_rest(file)
+
+
+def sha256_rest(file: BinaryIO) -> str:
+    """Hex digest of an open file from where it stands to its end."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
     return digest.hexdigest()
+
+
+def read_bounded(path: Path, most: int = MOST_JSON_BYTES) -> bytes:
+    """A regular file whole.
+
+    Args:
+        path: the file.
+        most: bytes it may have.
+
+    Raises:
+        OSError: as :func:`open_regular`, or it is larger; ``strerror`` says so.
+    """
+    with open_regular(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        size = f"{most >> 20} MB" if most >> 20 else f"{most} bytes"
+        raise OSError(errno.EFBIG, f"it has more than {size}, the most such a file may have", str(path))
+    return content
+
+
+def parse_json(text: str | bytes) -> Any:
+    """JSON as plain values, nested no deeper than :data:`MOST_DEPTH`, every text of whole characters.
+
+    Args:
+        text: of bounded size; bytes are UTF-8, UTF-16 or UTF-32.
+
+    Raises:
+        ValueError: anything else; its text says what and where.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    _check_plain(value)
+    return value
+
+
+def _check_plain(value: Any) -> None:
+    """Refuse depth that would end a recursive reader, and halves of surrogate pairs, which nothing can print."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        texts = [v for v in level if isinstance(v, str) and not v.isascii()]
+        tables = [v for v in level if isinstance(v, dict)]
+        texts += [key for table in tables for key in table if not key.isascii()]
+        for text in texts:
+            text.encode("utf-8")  # UnicodeEncodeError is a ValueError
+        level = [v for table in tables for v in table.values()] + [v for w in level if isinstance(w, list) for v in w]
+        if not level:
+            return
+    raise ValueError(f"nested too deep, more than {MOST_DEPTH} levels")

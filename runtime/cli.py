@@ -11,7 +11,7 @@ import click
 from ptedge.errors import OutputError
 from ptedge.frames.login import with_login
 
-from .click_options import BACKEND, JSON, THREADS, Decorator, byte_size, grouped, secret
+from .click_options import BACKEND, JSON, THREADS, TRUST, Decorator, byte_size, grouped, secret
 from .options import (
     FLIPS,
     SAVES,
@@ -130,7 +130,7 @@ SOURCE = grouped(
         help="Logins of live sources, as .netrc has them.  [default: PTEDGE_SOURCE_AUTH_FILE, PTEDGE_SOURCE_AUTH]",
     ),
 )
-MODEL = grouped("model", ModelOptions, BACKEND, THREADS)
+MODEL = grouped("model", ModelOptions, BACKEND, THREADS, TRUST)
 COLLECT = grouped(
     "collect",
     _collect,

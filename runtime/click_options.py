@@ -26,6 +26,13 @@ BACKEND = click.option(
     help="What runs the model; auto takes a GPU when one answers.",
 )
 THREADS = click.option("--threads", type=click.IntRange(1), help="CPU threads of the model.  [default: one a core]")
+TRUST = click.option(
+    "--trust",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="KEY",
+    help="Public key that bundle and engines must be signed with; again for more.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
 

@@ -63,10 +63,12 @@ class ModelOptions:
     Attributes:
         backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``.
         threads: CPU threads; ``None`` for one a core.
+        trust: files of public keys that the bundle must be signed with; none checks its hashes alone.
     """
 
     backend: str = "auto"
     threads: int | None = None
+    trust: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         require_one_of("backend", self.backend, BACKENDS)

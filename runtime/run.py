@@ -10,6 +10,7 @@ from typing import Any
 
 import cv2
 
+from ptedge.artifacts.trust import Trust
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import PtedgeError
 from ptedge.folders import hold_folder, take_folder
@@ -140,7 +141,7 @@ def _what_to_save(options: RunOptions, sources: Sequence[RunSource]) -> tuple[st
 
 
 def _open_model(bundle: Path, options: ModelOptions) -> BundlePredictor:
-    predictor = BundlePredictor(bundle, options.backend, options.threads)
+    predictor = BundlePredictor(bundle, options.backend, options.threads, trust=Trust.read(options.trust))
     if predictor.runner.backend == "cpu":
         # OpenCV's own threads would take turns with the model's; the stages already run beside each other
         cv2.setNumThreads(1)
@@ -150,6 +151,7 @@ def _open_model(bundle: Path, options: ModelOptions) -> BundlePredictor:
 def _tell_start(sources: Sequence[RunSource], predictor: BundlePredictor) -> None:
     for about in sources:
         log(f"{about.shown}: {about.kind if about.source else about.error}")
+    log(f"signature: {predictor.signature}")
     log(f"on {predictor.runner.backend} ({predictor.runner.reason})")
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle
 from ptedge.artifacts.engine_file import EngineRecord, Platform, add_record, engine_name, same_build
+from ptedge.artifacts.signature import SigningKey, read_signing_key
+from ptedge.artifacts.trust import SUFFIX, Trust, require_engine, sign_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt
-from ptedge.errors import InputError
+from ptedge.errors import ArtifactError, InputError
 from ptedge.files import make_output_folder, sha256_file
 from ptedge.machine.memory import main_memory
 
@@ -31,6 +33,8 @@ def build_engine(
     *,
     timing_cache: Path | None = None,
     force: bool = False,
+    trust: Trust | None = None,
+    sign: Path | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[EngineRecord, bool]:
     """Build an engine of a bundle for this device.
@@ -40,6 +44,8 @@ def build_engine(
         options: what the builder is told.
         timing_cache: file with measured kernel times; ``None`` for none.
         force: build even if nothing changed.
+        trust: keys that the bundle must be signed with before its model is read; ``None`` checks hashes alone.
+        sign: private key to sign the engine with. An engine that is there already is taken only if this key signed it.
         tell: takes lines of progress.
 
     Returns:
@@ -52,20 +58,36 @@ def build_engine(
         MissingExtraError: no TensorRT or pycuda.
         OutputError: the engine cannot be written.
     """
-    bundle = open_bundle(path)
+    key = read_signing_key(sign) if sign is not None else None
+    bundle = open_bundle(path, trust)
     if bundle.path == bundle.model_path:
         raise InputError(f"{path} is an ONNX file; an engine goes into a bundle folder. Give the folder")
     here, free_gpu = _look_around()
     record = _planned(bundle, here, options)
     for known in bundle.manifest.engines:
         engine = bundle.path / known.file
-        if same_build(known, record) and not force and engine.is_file() and sha256_file(engine) == known.sha256:
+        whole = engine.is_file() and sha256_file(engine) == known.sha256
+        if same_build(known, record) and not force and whole and _is_vouched(bundle, known, key):
             return known, False
     tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
     tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
     record = _build_into(bundle, record, options, timing_cache, tell)
     add_record(bundle.path / MANIFEST_NAME, record)
+    if key is not None:
+        sign_engine(bundle.path, record, key)
     return record, True
+
+
+def _is_vouched(bundle: Bundle, record: EngineRecord, key: SigningKey | None) -> bool:
+    """Whether an engine that is there may stay: what another has built is not signed unseen."""
+    trust = bundle.trust if key is None else Trust((key.public,))
+    if trust is None:
+        return True
+    try:
+        require_engine(bundle.path, record, trust)
+    except ArtifactError:
+        return False
+    return True
 
 
 def _build_into(
@@ -76,6 +98,7 @@ def _build_into(
     temporary = bundle.path / f".{planned.file}.{os.getpid()}.tmp"
     job = {
         "model": str(bundle.model_path),
+        "model_sha256": bundle.model_hash,
         "out": str(temporary),
         "precision": planned.precision,
         "timing_cache": str(timing_cache) if timing_cache is not None else None,
@@ -84,6 +107,7 @@ def _build_into(
     try:
         done = run_worker(job, tell)
         digest = sha256_file(temporary)
+        (bundle.path / (planned.file + SUFFIX)).unlink(missing_ok=True)  # of the engine before
         os.replace(temporary, bundle.path / planned.file)
     finally:
         temporary.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ Standard output carries one JSON object a line: ``{"step": ...}`` while it works
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt, make_log, start
-from ptedge.errors import BackendError, PtedgeError
+from ptedge.errors import ArtifactError, BackendError, PtedgeError
 from ptedge.files import atomic_write
 from ptedge.machine.memory import peak_memory
 
@@ -157,14 +158,17 @@ def main(job: Mapping[str, Any]) -> dict[str, Any]:
     """Do a job.
 
     Args:
-        job: ``model``, ``out``, ``precision``, ``timing_cache`` (path or null) and ``options``.
+        job: ``model``, ``model_sha256``, ``out``, ``precision``, ``timing_cache`` (path or null) and ``options``.
 
     Returns:
         ``seconds`` and ``memory_mb``, the peak of this process.
     """
     started = time.perf_counter()
     cache = Path(job["timing_cache"]) if job["timing_cache"] else None
-    engine = build(Path(job["model"]).read_bytes(), job["precision"], BuildOptions(**job["options"]), cache)
+    model = Path(job["model"]).read_bytes()
+    if hashlib.sha256(model).hexdigest() != job["model_sha256"]:
+        raise ArtifactError(f"{job['model']} was changed while it was being opened. Build again")
+    engine = build(model, job["precision"], BuildOptions(**job["options"]), cache)
     with atomic_write(Path(job["out"])) as file:
         file.write(engine)
     return {"seconds": round(time.perf_counter() - started, 1), "memory_mb": (peak_memory() or 0) >> 20}

@@ -164,7 +164,7 @@ class SceneChecks:
         images = np.repeat(self._scenes[scene][:1], manifest.batch, axis=0)
         found = compare_layers(
             reference,
-            self._bundle.model_path.read_bytes(),
+            self._bundle.read_model(),
             {IMAGES: images},
             limits_for(self._precision, tried.backend).layer,
             layer_runner(tried.backend, self._precision),

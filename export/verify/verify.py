@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ptedge.artifacts.bundle import Bundle, open_bundle
 from ptedge.artifacts.manifest import Manifest
+from ptedge.artifacts.trust import Trust
 from ptedge.backends.runner import Runner
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -32,6 +33,7 @@ def verify_bundle(
     data: Path | None = None,
     images: int | None = None,
     backends: Collection[str] | None = None,
+    trust: Trust | None = None,
 ) -> tuple[list[BundleCheck], Path | None]:
     """Check a bundle.
 
@@ -43,6 +45,7 @@ def verify_bundle(
         data: labelled data to compare average precision and coverage of sigma on.
         images: at most this many of its images.
         backends: ``cpu``, ``cuda``, ``tensorrt``; ``None`` takes what is there.
+        trust: keys that bundle and engines must be signed with; ``None`` checks hashes alone.
 
     Returns:
         The checks, and the checkpoint that was compared with, if any.
@@ -52,7 +55,7 @@ def verify_bundle(
         InputError: no such frames or data, or ``against`` is missing.
         BackendError: a backend asked for is not there.
     """
-    bundle = open_bundle(path)
+    bundle = open_bundle(path, trust)
     manifest = bundle.manifest
     checks = check_files(bundle)
     source = against if against is not None else find_checkpoint(bundle)
@@ -106,10 +109,11 @@ def check_files(bundle: Bundle) -> list[BundleCheck]:
     """
     manifest = bundle.manifest
     report = check_graph(
-        bundle.model_path.read_bytes(), manifest.batch, manifest.input_size, manifest.max_detections, manifest.precision
+        bundle.read_model(), manifest.batch, manifest.input_size, manifest.max_detections, manifest.precision
     )
     return [
         BundleCheck("files", True, f"match the manifest, model {bundle.model_hash[:12]}"),
+        BundleCheck("signature", True, bundle.signature, judged=bundle.trust is not None),
         BundleCheck("graph", True, f"{report.nodes} operators, {report.size / 1e6:.1f} MB, fixed shapes"),
     ]
 

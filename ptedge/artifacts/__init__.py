@@ -11,5 +11,8 @@ __all__ = [
     "lineage",
     "manifest",
     "onnx_metadata",
+    "signature",
+    "torch_pickle",
     "torch_zip",
+    "trust",
 ]

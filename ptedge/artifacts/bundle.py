@@ -12,13 +12,25 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ptedge.artifacts.manifest import Manifest, repair_hint
-from ptedge.artifacts.onnx_metadata import add_metadata, read_metadata
+from ptedge.artifacts.onnx_metadata import MOST_BYTES, add_metadata, has_external_data, metadata_in
+from ptedge.artifacts.signature import SigningKey
+from ptedge.artifacts.trust import Trust, describe_signature, require_bundle, sign_bundle
 from ptedge.errors import ArtifactError, OutputError
-from ptedge.files import atomic_write, sha256_file, write_error, write_json
+from ptedge.files import (
+    atomic_write,
+    open_regular,
+    parse_json,
+    read_bounded,
+    sha256_file,
+    sha256_rest,
+    write_error,
+    write_json,
+)
 
 MANIFEST_NAME = "manifest.json"
 MODEL_NAME = "model.onnx"
@@ -34,12 +46,30 @@ class Bundle:
         manifest: what it says.
         model_path: the ONNX file.
         model_hash: sha256 of the ONNX file.
+        signature: who vouches for it, in words.
+        trust: keys that its engines must be signed with; ``None`` where nothing is to be checked.
     """
 
     path: Path
     manifest: Manifest
     model_path: Path
     model_hash: str
+    signature: str = field(default="none", compare=False)
+    trust: Trust | None = field(default=None, compare=False)
+
+    def read_model(self) -> bytes:
+        """The ONNX file, once more held to its hash: what was checked on opening is what is loaded.
+
+        Raises:
+            ArtifactError: unreadable, or changed since.
+        """
+        try:
+            content = read_bounded(self.model_path, MOST_BYTES)
+        except OSError as error:
+            raise ArtifactError(f"cannot read {self.model_path}: {error.strerror}. {repair_hint(self.path)}") from None
+        if hashlib.sha256(content).hexdigest() != self.model_hash:
+            raise ArtifactError(f"{self.model_path} was changed while it was being opened. Open it again")
+        return content
 
 
 def is_bundle(path: Path) -> bool:
@@ -47,13 +77,14 @@ def is_bundle(path: Path) -> bool:
     return (path / MANIFEST_NAME).is_file() or (path.suffix == ".onnx" and path.is_file())
 
 
-def write_bundle(folder: Path, manifest: Manifest, model: bytes) -> Bundle:
+def write_bundle(folder: Path, manifest: Manifest, model: bytes, key: SigningKey | None = None) -> Bundle:
     """Write a bundle whole: into a temporary folder beside, which then takes the name.
 
     Args:
         folder: where it goes. A bundle there is replaced, together with engines built from it; anything else is kept.
         manifest: description; its ``files`` are filled in here.
         model: serialised ONNX model without manifest.
+        key: to sign it with.
 
     Returns:
         The bundle that now stands there.
@@ -73,6 +104,8 @@ def write_bundle(folder: Path, manifest: Manifest, model: bytes) -> Bundle:
         with atomic_write(temporary / MODEL_NAME) as file:
             file.write(model)
         write_json(temporary / MANIFEST_NAME, manifest.to_json())
+        if key is not None:
+            sign_bundle(temporary, manifest.to_json(), key)
         _replace_folder(temporary, folder)
     except OSError as error:
         raise write_error(folder, error) from error
@@ -81,42 +114,76 @@ def write_bundle(folder: Path, manifest: Manifest, model: bytes) -> Bundle:
     return Bundle(folder, manifest, folder / MODEL_NAME, model_hash)
 
 
-def open_bundle(path: Path) -> Bundle:
+def open_bundle(path: Path, trust: Trust | None = None) -> Bundle:
     """Open a bundle folder or a bare ``.onnx`` file and check it.
 
     Args:
         path: folder, or ONNX file written by ``ptedge export``.
+        trust: keys it must be signed with; ``None`` checks its hashes alone.
 
     Returns:
         The bundle. Files that the manifest lists are there and unchanged.
 
     Raises:
-        ArtifactError: says which file is wrong and which command repairs it.
+        ArtifactError: says which file is wrong and which command repairs it; or that nobody who is trusted signed it.
+        MissingExtraError: ``trust`` is given and cryptography is not installed.
     """
     if not path.is_dir():
-        return _open_file(path)
+        if trust is not None:
+            raise ArtifactError(f"{path} carries no signature, so --trust cannot check it. Give its bundle folder")
+        manifest, model_hash = _read_model(path, path.parent)
+        return Bundle(path, manifest, path, model_hash, "none: it is a file alone")
+    where = path / MANIFEST_NAME
+    values = _read_manifest(path)
+    manifest = Manifest.from_json(values, str(where))
+    if MODEL_NAME not in manifest.files:
+        raise ArtifactError(f"{where} does not list {MODEL_NAME}. {repair_hint(path)}")
+    # before anything else in the folder is read
+    signature = describe_signature(path) if trust is None else _trusted(path, values, trust)
+    for name, expected in manifest.files.items():
+        if Path(name).name != name:
+            raise ArtifactError(f"{where} lists {name!r}, which is not a file name. {repair_hint(path)}")
+        if name != MODEL_NAME and _hash(path / name, path) != expected:
+            raise _changed(path / name, path)
+    inside, model_hash = _read_model(path / MODEL_NAME, path, manifest.files[MODEL_NAME])
+    _check_same(manifest, inside, where)
+    return Bundle(path, manifest, path / MODEL_NAME, model_hash, signature, trust)
+
+
+def sign_again(bundle: Bundle, key: SigningKey) -> None:
+    """Sign a bundle as it lies there.
+
+    Args:
+        bundle: opened bundle folder.
+        key: to sign with.
+
+    Raises:
+        ArtifactError: its manifest cannot be read.
+        OutputError: the signature cannot be written.
+    """
+    sign_bundle(bundle.path, _read_manifest(bundle.path), key)
+
+
+def _trusted(path: Path, values: dict[str, Any], trust: Trust) -> str:
+    found = require_bundle(path, values, trust)
+    return f"signed by {found.fingerprint} on {found.statement.signed}"
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
     where = path / MANIFEST_NAME
     try:
-        values = json.loads(where.read_text("utf-8"))
+        values = parse_json(read_bounded(where))
     except OSError as error:
         raise ArtifactError(f"cannot read {where}: {error.strerror}. {repair_hint(path)}") from None
     except ValueError as error:
         raise ArtifactError(f"{where} is not valid JSON ({error}). {repair_hint(path)}") from None
-    manifest = Manifest.from_json(values, str(where))
-    if MODEL_NAME not in manifest.files:
-        raise ArtifactError(f"{where} does not list {MODEL_NAME}. {repair_hint(path)}")
-    for name, expected in manifest.files.items():
-        if Path(name).name != name:
-            raise ArtifactError(f"{where} lists {name!r}, which is not a file name. {repair_hint(path)}")
-        if _hash(path / name, path) != expected:
-            raise ArtifactError(f"{path / name} does not match the manifest: changed or cut short. {repair_hint(path)}")
-    _check_same(manifest, _manifest_inside(path / MODEL_NAME), where)
-    return Bundle(path, manifest, path / MODEL_NAME, manifest.files[MODEL_NAME])
+    if not isinstance(values, dict):
+        raise ArtifactError(f"{where} is not a ptedge manifest. {repair_hint(path)}")
+    return values
 
 
-def _open_file(path: Path) -> Bundle:
-    model_hash = _hash(path, path.parent)  # first: it says so when the file cannot be read
-    return Bundle(path, _manifest_inside(path), path, model_hash)
+def _changed(path: Path, bundle: Path) -> ArtifactError:
+    return ArtifactError(f"{path} does not match the manifest: changed or cut short. {repair_hint(bundle)}")
 
 
 def _check_same(manifest: Manifest, inside: Manifest, where: Path) -> None:
@@ -133,18 +200,36 @@ def _check_same(manifest: Manifest, inside: Manifest, where: Path) -> None:
             )
 
 
-def _manifest_inside(path: Path) -> Manifest:
+def _read_model(path: Path, bundle: Path, expected: str | None = None) -> tuple[Manifest, str]:
+    """The manifest inside an ONNX file, and the file's hash; all of it read from one opened file.
+
+    Raises:
+        ArtifactError: unreadable, not what ``expected`` says, damaged, or with weights outside the file.
+    """
     try:
-        text = read_metadata(path).get(METADATA_KEY)
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES >> 30} GB")
+            model_hash = sha256_rest(file)
+            if expected is not None and model_hash != expected:
+                raise _changed(path, bundle)
+            text = metadata_in(file).get(METADATA_KEY)
+            external = has_external_data(file)
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}. {repair_hint(bundle)}") from None
     except ValueError as error:
-        raise ArtifactError(f"{path} is not a whole ONNX file ({error}). {repair_hint(path.parent)}") from None
+        raise ArtifactError(f"{path} is not a whole ONNX file ({error}). {repair_hint(bundle)}") from None
+    if external:
+        raise ArtifactError(
+            f"{path} keeps weights in other files (external data), which no hash covers. {repair_hint(bundle)}"
+        )
     if text is None:
-        raise ArtifactError(f"{path} was not written by ptedge: no manifest inside. {repair_hint(path.parent)}")
+        raise ArtifactError(f"{path} was not written by ptedge: no manifest inside. {repair_hint(bundle)}")
     try:
-        values = json.loads(text)
+        values = parse_json(text)
     except ValueError:
-        raise ArtifactError(f"the manifest inside {path} is not valid JSON. {repair_hint(path.parent)}") from None
-    return Manifest.from_json(values, str(path))
+        raise ArtifactError(f"the manifest inside {path} is not valid JSON. {repair_hint(bundle)}") from None
+    return Manifest.from_json(values, str(path)), model_hash
 
 
 def _hash(path: Path, bundle: Path) -> str:

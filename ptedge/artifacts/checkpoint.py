@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from dataclasses import dataclass, field
@@ -13,11 +14,14 @@ from torch import Tensor
 
 from ptedge import __version__
 from ptedge.artifacts.lineage import Lineage
+from ptedge.artifacts.torch_legacy import MAGIC_PICKLE, read_legacy
+from ptedge.artifacts.torch_pickle import TorchFileError
+from ptedge.artifacts.torch_zip import read_open_zip
 from ptedge.config import from_dict, to_dict
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, ConfigError, InputError
-from ptedge.files import atomic_write
+from ptedge.files import atomic_write, open_regular, parse_json
 
 FORMAT = "ptedge-checkpoint"
 VERSION = 1
@@ -148,7 +152,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 def _header(path: Path, document: dict[str, Any]) -> dict[str, Any]:
     """The header as plain values, with its three parts there and the two tables being tables."""
     try:
-        header = json.loads(document["header"])
+        header = parse_json(document["header"])
         parts = {name: header[name] for name in ("config", "class_names", "lineage")}
     except (KeyError, TypeError, ValueError):
         raise ArtifactError(f"{path} is a damaged checkpoint: its header cannot be read") from None
@@ -169,17 +173,9 @@ def read_document(path: Path, expected_format: str) -> dict[str, Any]:
         InputError: missing file.
         ArtifactError: unreadable, or of another kind.
     """
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"checkpoint {path} does not exist. Give a model.pt written by ptedge train or adapt")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch comments on foreign pickles before it refuses them
-            document = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception:  # on foreign bytes torch's unpickler raises whatever it stumbles over (IndexError, KeyError, ...)
-        raise ArtifactError(
-            f"{path} cannot be read as a checkpoint: it is truncated, or another program wrote it. "
-            f"Give a model.pt written by ptedge train or adapt"
-        ) from None
+    document = load_tensors(path, "checkpoint", "Give a model.pt written by ptedge train or adapt")
     found = document.get("format") if isinstance(document, dict) else None
     if found != expected_format:
         raise ArtifactError(
@@ -187,3 +183,41 @@ def read_document(path: Path, expected_format: str) -> dict[str, Any]:
             f"Give a model.pt written by ptedge train or adapt"
         )
     return dict(document)
+
+
+def load_tensors(path: Path, what: str, advice: str, *, legacy: bool = False) -> Any:
+    """The one way to ``torch.load``: a file that our own reader refuses never gets there.
+
+    The file is opened once, and what was checked is what torch then reads.
+
+    Args:
+        path: file of ``torch.save``.
+        what: it should be, for messages.
+        advice: what to do about a file that is none, a sentence without its dot.
+        legacy: also take the form that torch wrote before 1.6.
+
+    Returns:
+        Tensors on the CPU and plain values.
+
+    Raises:
+        ArtifactError: unreadable, or it holds something other than tensors and plain values.
+    """
+    try:
+        with open_regular(path) as file:
+            source: IO[bytes] = file
+            if legacy and file.read(len(MAGIC_PICKLE)) == MAGIC_PICKLE:
+                read_legacy(file)
+                file.seek(0)
+                source = io.BytesIO(file.read())  # a file with a number would first be tried as a tar
+            else:
+                read_open_zip(file)
+            source.seek(0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch comments on its own older forms
+                return torch.load(source, map_location="cpu", weights_only=True)
+    except TorchFileError as error:
+        raise ArtifactError(f"{path} cannot be read as a {what}: {error}. {advice}") from None
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}. {advice}") from None
+    except Exception as error:  # torch's unpickler raises whatever it stumbles over
+        raise ArtifactError(f"{path} cannot be read as a {what} ({type(error).__name__}). {advice}") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,11 @@ from typing import Any
 from ptedge.artifacts.conversion import PRECISIONS
 from ptedge.config import from_dict, require_one_of, to_dict
 from ptedge.errors import ArtifactError, ConfigError
-from ptedge.files import write_json
+from ptedge.files import parse_json, read_bounded, write_json
 
 ENGINE_SUFFIX = ".engine"
+MOST_ENGINE_BYTES = 2 << 30
+MOST_ENGINES = 100
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ def records_from_json(values: Any, where: str) -> tuple[EngineRecord, ...]:
     """
     if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
         raise ArtifactError(f"{where}: engines must be a list of tables. Build again: ptedge build BUNDLE")
+    if len(values) > MOST_ENGINES:
+        raise ArtifactError(f"{where}: engines has {len(values)} entries; {MOST_ENGINES} are the most")
     try:
         return tuple(from_dict(EngineRecord, value, f"{where}: engines") for value in values)
     except ConfigError as error:
@@ -125,7 +128,7 @@ def add_record(manifest_path: Path, record: EngineRecord) -> None:
         OutputError: it cannot be written; what stood there is untouched.
     """
     try:
-        values = json.loads(manifest_path.read_text("utf-8"))
+        values = parse_json(read_bounded(manifest_path))
     except (OSError, ValueError) as error:
         raise ArtifactError(f"cannot read {manifest_path}: {error}. Write the bundle again: ptedge export") from None
     kept = [e for e in values.get("engines", []) if e.get("file") != record.file]
@@ -216,7 +219,7 @@ def read_engine(folder: Path, record: EngineRecord) -> bytes:
     """
     path = folder / record.file
     try:
-        content = path.read_bytes()
+        content = read_bounded(path, MOST_ENGINE_BYTES)
     except OSError as error:
         raise ArtifactError(f"cannot read {path}: {error.strerror}. Build it again: ptedge build {folder}") from None
     if hashlib.sha256(content).hexdigest() != record.sha256:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from ptedge.errors import ArtifactError, ConfigError
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
 SCHEMA = 1
+MOST_CLASSES = 10_000
+MOST_FILES = 100
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,14 @@ class Manifest:
     engines: tuple[EngineRecord, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.class_names) > MOST_CLASSES:
+            raise ValueError(f"class_names has {len(self.class_names)} names; {MOST_CLASSES} are the most")
         if not self.class_names or len(set(self.class_names)) != len(self.class_names):
-            raise ValueError(f"class_names is {list(self.class_names)}; it must hold distinct names, at least one")
+            raise ValueError(f"class_names is {list(self.class_names)[:20]}; it must hold distinct names, at least one")
         check_input_size(self.input_size)
+        for name, values in (("anchors", sum(self.anchors, ())), ("mean", self.mean), ("std", self.std)):
+            if not all(map(math.isfinite, values)):
+                raise ValueError(f"{name} must be finite numbers")
         require("batch", self.batch, 1)
         require("max_detections", self.max_detections, 1)
         require("score_threshold", self.score_threshold, 0, 1)
@@ -112,6 +120,8 @@ class Manifest:
         for name, table in (("tools", tools), ("files", files)):
             if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
                 raise ArtifactError(f"{where}: {name} must map names to text. {repair_hint()}")
+            if len(table) > MOST_FILES:
+                raise ArtifactError(f"{where}: {name} has {len(table)} entries; {MOST_FILES} are the most")
         try:
             return dataclasses.replace(from_dict(cls, rest, where), tools=tools, files=files, engines=engines)
         except ConfigError as error:

@@ -1,22 +1,36 @@
-"""The text fields an ONNX file carries, read and added without the onnx package, which devices do not have.
+"""What an ONNX file says at its edges, read without the onnx package, which devices do not have.
 
 An ONNX file is one protobuf message, ``ModelProto``; its field 14, repeated, holds key and value. Protobuf defines the
 concatenation of two messages as their merge, so a field is added by appending its bytes, and all fields are found by
 walking the top level, skipping the graph by its length.
 
-Reference: protobuf.dev/programming-guides/encoding; onnx.proto, messages ModelProto and StringStringEntryProto.
+Reference: onnx.proto, messages ModelProto, StringStringEntryProto and, for external data, TensorProto.
 """
 
 from __future__ import annotations
 
-import io
-import os
 from pathlib import Path
 from typing import BinaryIO
 
-METADATA_TAG = 14 << 3 | 2  # ModelProto.metadata_props, length-delimited
-KEY_TAG = 1 << 3 | 2  # StringStringEntryProto.key
-VALUE_TAG = 2 << 3 | 2  # StringStringEntryProto.value
+from ptedge.artifacts.protobuf import DELIMITED, VARINT, Field, Walker, delimited, size_of
+from ptedge.files import MOST_DEPTH, MOST_JSON_BYTES, open_regular
+
+METADATA = 14  # ModelProto.metadata_props
+KEY, VALUE = 1, 2  # of StringStringEntryProto
+MOST_METADATA = 1000  # fields
+MOST_BYTES = 1 << 30  # protobuf allows twice that; the largest detector here has 180 MB
+
+# message -> field -> message in it: all ways to a TensorProto
+_INSIDE = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "function": {7: "node", 11: "attribute"},
+    "training": {1: "graph", 2: "graph"},
+}
+_EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of TensorProto
 
 
 def add_metadata(model: bytes, key: str, value: str) -> bytes:
@@ -30,8 +44,7 @@ def add_metadata(model: bytes, key: str, value: str) -> bytes:
     Returns:
         The serialised model with the field.
     """
-    entry = _delimited(KEY_TAG, key.encode()) + _delimited(VALUE_TAG, value.encode())
-    return model + _delimited(METADATA_TAG, entry)
+    return model + delimited(METADATA, delimited(KEY, key.encode()) + delimited(VALUE, value.encode()))
 
 
 def read_metadata(path: Path) -> dict[str, str]:
@@ -41,60 +54,69 @@ def read_metadata(path: Path) -> dict[str, str]:
         path: ONNX file. The graph and its weights are skipped, not read.
 
     Raises:
-        ValueError: not a whole protobuf message, for example a truncated file.
+        ValueError: not a whole protobuf message, for example a truncated file; or a key that is there twice.
         OSError: it cannot be read.
     """
-    with open(path, "rb") as file:
-        entries = _fields(file, os.fstat(file.fileno()).st_size, METADATA_TAG)
+    with open_regular(path) as file:
+        return metadata_in(file)
+
+
+def metadata_in(file: BinaryIO) -> dict[str, str]:
+    """As :func:`read_metadata`, of a file that is open already.
+
+    Args:
+        file: the file; where it stands does not matter.
+
+    Raises:
+        ValueError: as :func:`read_metadata`.
+    """
+    size = size_of(file)
+    if size > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES >> 30} GB")
+    walker = Walker(file)
     found: dict[str, str] = {}
-    for entry in entries:
-        key = b"".join(_fields(io.BytesIO(entry), len(entry), KEY_TAG))
-        value = b"".join(_fields(io.BytesIO(entry), len(entry), VALUE_TAG))
-        found[key.decode()] = value.decode()
+    left = MOST_JSON_BYTES
+    for field in walker.fields(0, size):
+        if field.number != METADATA or field.wire_type != DELIMITED:
+            continue
+        left -= field.size
+        if left < 0 or len(found) >= MOST_METADATA:
+            raise ValueError("its metadata are larger than a model needs")
+        parts = {KEY: "", VALUE: ""}
+        for part in walker.fields(field.start, field.size):
+            if part.number in parts and part.wire_type == DELIMITED:
+                parts[part.number] = walker.content(part, MOST_JSON_BYTES).decode()
+        if parts[KEY] in found:
+            raise ValueError(f"its metadata say {parts[KEY][:80]!r} twice")
+        found[parts[KEY]] = parts[VALUE]
     return found
 
 
-def _fields(file: BinaryIO, size: int, wanted: int) -> list[bytes]:
-    """Contents of the length-delimited fields with one tag, at the top level of a message of ``size`` bytes."""
-    contents: list[bytes] = []
-    while file.tell() < size:
-        tag = _read_varint(file)
-        wire_type = tag & 7
-        if wire_type == 0:
-            _read_varint(file)
-            continue
-        if wire_type not in (1, 2, 5):
-            raise ValueError(f"not a protobuf message: wire type {wire_type} at byte {file.tell()}")
-        length = {1: 8, 5: 4}[wire_type] if wire_type != 2 else _read_varint(file)
-        if file.tell() + length > size:
-            raise ValueError(f"a field goes on to byte {file.tell() + length}, but there are {size}")
-        if tag == wanted:
-            contents.append(file.read(length))
-        else:
-            file.seek(length, os.SEEK_CUR)
-    return contents
+def has_external_data(file: BinaryIO) -> bool:
+    """Whether a tensor of an ONNX file lies in another file, at a path of the model's choice.
+
+    Args:
+        file: open ONNX file; where it stands does not matter. Weights are skipped, not read.
+
+    Raises:
+        ValueError: not a whole protobuf message, nested too deep, or with more fields than a model needs.
+    """
+    walker = Walker(file)
+    todo = [("model", Field(0, DELIMITED, 0, 0, size_of(file)), 0)]
+    while todo:
+        message, place, depth = todo.pop()
+        if depth > MOST_DEPTH:
+            raise ValueError("graphs are nested too deep")
+        inside = _INSIDE.get(message, {})
+        for field in walker.fields(place.start, place.size):
+            if field.wire_type == DELIMITED and field.number in inside:
+                todo.append((inside[field.number], field, depth + 1))
+            elif message == "tensor" and _is_elsewhere(field):
+                return True
+    return False
 
 
-def _read_varint(file: BinaryIO) -> int:
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = file.read(1)
-        if not byte:
-            raise ValueError("the file ends inside a number")
-        value |= (byte[0] & 0x7F) << shift
-        if byte[0] < 0x80:
-            return value
-    raise ValueError("not a protobuf message: a number of more than ten bytes")
-
-
-def _delimited(tag: int, content: bytes) -> bytes:
-    return _varint(tag) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+def _is_elsewhere(field: Field) -> bool:
+    if field.number == _EXTERNAL_DATA:
+        return field.wire_type == DELIMITED
+    return field.number == _DATA_LOCATION and field.wire_type == VARINT and field.value != 0

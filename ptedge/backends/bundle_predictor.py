@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ptedge.artifacts.bundle import open_bundle
 from ptedge.artifacts.engine_file import ENGINE_SUFFIX
+from ptedge.artifacts.trust import Trust
 from ptedge.backends.choose import open_runner
 from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
@@ -27,13 +28,22 @@ class BundlePredictor:
         class_names: names by label.
         input_size: (height, width) of the network input in pixels.
         model_hash: sha256 of the ONNX file.
+        signature: who vouches for the bundle, in words.
         manifest: of the bundle.
         runner: what runs the graph; its ``backend`` and ``reason`` say on what.
         batch: images a call of the graph takes.
         unconverged: images so far whose suppression stopped before its fixpoint (boxes may overlap there).
     """
 
-    def __init__(self, path: Path, backend: str = "auto", threads: int | None = None, slots: int = 1) -> None:
+    def __init__(
+        self,
+        path: Path,
+        backend: str = "auto",
+        threads: int | None = None,
+        slots: int = 1,
+        *,
+        trust: Trust | None = None,
+    ) -> None:
         """Open a bundle and load its model.
 
         Args:
@@ -41,6 +51,7 @@ class BundlePredictor:
             backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``; an engine file is TensorRT's alone.
             threads: CPU threads; ``None`` leaves the default.
             slots: calls that can be under way at once on TensorRT.
+            trust: keys that bundle and engine must be signed with; ``None`` checks hashes alone.
 
         Raises:
             ArtifactError: broken bundle or engine, or a graph that is not what its manifest says.
@@ -50,11 +61,12 @@ class BundlePredictor:
         engine = path.name if path.suffix == ENGINE_SUFFIX else None
         if engine is not None and backend not in ("auto", "tensorrt"):
             raise BackendError(f"{path} is a TensorRT engine; it cannot run on {backend}. Give its bundle instead")
-        bundle = open_bundle(path if engine is None else path.parent)
+        bundle = open_bundle(path if engine is None else path.parent, trust)
         self.manifest = bundle.manifest
         self.class_names = bundle.manifest.class_names
         self.input_size = bundle.manifest.input_size
         self.model_hash = bundle.model_hash
+        self.signature = bundle.signature
         self.batch = bundle.manifest.batch
         self.unconverged = 0
         self._sigma_scale = np.array(bundle.manifest.sigma_scale, np.float32)

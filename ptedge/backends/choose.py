@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ptedge.artifacts.bundle import Bundle
 from ptedge.artifacts.engine_file import choose_engine, read_engine
+from ptedge.artifacts.trust import require_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.ort import OrtRunner
 from ptedge.backends.runner import BACKENDS, ORT_TENSORRT, Runner
@@ -42,7 +43,9 @@ def open_runner(
         else:
             runner.reason = "the bundle has an engine for this machine"
             return runner
-    found = OrtRunner(bundle.model_path, backend, threads, precision=bundle.manifest.precision)
+    found = OrtRunner(
+        bundle.model_path, backend, threads, precision=bundle.manifest.precision, content=bundle.read_model()
+    )
     if backend == "auto" and found.backend == "cuda" and not bundle.manifest.engines:
         without = f"no TensorRT engine in the bundle, which one could build: ptedge build {bundle.path}"
     if without:
@@ -61,7 +64,7 @@ def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph:
 
     Raises:
         BackendError: no engine, or none that fits; names what differs and the command that builds one.
-        ArtifactError: the file is changed, or TensorRT does not take it.
+        ArtifactError: the file is changed, nobody who is trusted signed it, or TensorRT does not take it.
         MissingExtraError: no TensorRT or pycuda.
     """
     folder = bundle.model_path.parent
@@ -78,6 +81,8 @@ def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph:
         record, problem = choose_engine(folder, records, device.platform(version), bundle.model_hash)
         if record is None:
             raise BackendError(problem)
+        if bundle.trust is not None:  # an engine is a program: TensorRT gets none that nobody vouches for
+            require_engine(folder, record, bundle.trust)
         content = read_engine(folder, record)
     except BaseException:
         device.close()

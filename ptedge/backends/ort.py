@@ -35,7 +35,13 @@ class OrtRunner:
     """
 
     def __init__(
-        self, model: Path, backend: str = "auto", threads: int | None = None, *, precision: str = "fp32"
+        self,
+        model: Path,
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        precision: str = "fp32",
+        content: bytes | None = None,
     ) -> None:
         """Load a model.
 
@@ -45,6 +51,7 @@ class OrtRunner:
                 TensorRT engine of its own, anew each time, which takes minutes.
             threads: CPU threads; ``None`` leaves ONNX Runtime's default, one a core.
             precision: of the bundle; ``ort-tensorrt`` alone has to be told.
+            content: of the file, where it was read and checked already; ``model`` is then its name only.
 
         Raises:
             ArtifactError: not a model that ONNX Runtime can load.
@@ -57,9 +64,9 @@ class OrtRunner:
         self.backend, self.reason = "cpu", "asked for"
         self._session: Any = None
         if backend != "cpu":
-            self._open_gpu(model, backend, threads, precision)
+            self._open_gpu(model, backend, threads, precision, content)
         if self._session is None:
-            self._session = open_session(model, [CPU], threads)
+            self._session = open_session(model, [CPU], threads, content=content)
         self.inputs = {i.name: (tuple(i.shape), np.dtype(_dtype(i.type, model))) for i in self._session.get_inputs()}
         self.output_names = tuple(o.name for o in self._session.get_outputs())
 
@@ -98,10 +105,12 @@ class OrtRunner:
     ) -> None:
         self.close()
 
-    def _open_gpu(self, model: Path, backend: str, threads: int | None, precision: str) -> None:
+    def _open_gpu(self, model: Path, backend: str, threads: int | None, precision: str, content: bytes | None) -> None:
         """Set session, backend and reason; without a GPU the reason alone, or an error when one was asked for."""
         provider = TENSORRT if backend == ORT_TENSORRT else CUDA
-        self._session, problem = open_gpu_session(model, provider, threads, cuda_device_count(), precision=precision)
+        self._session, problem = open_gpu_session(
+            model, provider, threads, cuda_device_count(), precision=precision, content=content
+        )
         if self._session is not None:
             self.backend = "cuda" if backend == "auto" else backend
             self.reason = "a CUDA GPU answers" if backend == "auto" else "asked for"

@@ -31,7 +31,12 @@ def session_settings() -> Any:
 
 
 def open_session(
-    model: Path, providers: list[str], threads: int | None, options: list[dict[str, str]] | None = None
+    model: Path,
+    providers: list[str],
+    threads: int | None,
+    options: list[dict[str, str]] | None = None,
+    *,
+    content: bytes | None = None,
 ) -> Any:
     """Load a model with ONNX Runtime.
 
@@ -40,6 +45,7 @@ def open_session(
         providers: by preference.
         threads: CPU threads; ``None`` leaves ONNX Runtime's default, one a core.
         options: of each provider.
+        content: of the file, where it was read and checked already; ``model`` is then its name only.
 
     Raises:
         ArtifactError: ONNX Runtime does not take it.
@@ -52,7 +58,11 @@ def open_session(
     try:
         # its own fallback prints on stdout and changes the backend in the middle of a run
         return onnxruntime.InferenceSession(
-            str(model), settings, providers=providers, provider_options=options, enable_fallback=0
+            str(model) if content is None else content,
+            settings,
+            providers=providers,
+            provider_options=options,
+            enable_fallback=0,
         )
     except Exception as error:  # ONNX Runtime's exceptions have no common base
         raise ArtifactError(
@@ -61,7 +71,13 @@ def open_session(
 
 
 def open_gpu_session(
-    model: Path, provider: str, threads: int | None, devices: int, *, precision: str = "fp32"
+    model: Path,
+    provider: str,
+    threads: int | None,
+    devices: int,
+    *,
+    precision: str = "fp32",
+    content: bytes | None = None,
 ) -> tuple[Any, str]:
     """Load a model on the GPU.
 
@@ -71,6 +87,7 @@ def open_gpu_session(
         threads: CPU threads.
         devices: GPUs that answer.
         precision: of the model, ``fp32``, ``fp16`` or ``int8``: what TensorRT may use.
+        content: as :func:`open_session`.
 
     Returns:
         The session, or ``None`` and why there is none, in words.
@@ -91,7 +108,7 @@ def open_gpu_session(
         providers, options = [TENSORRT, *providers], [allowed, *options]
         _load_tensorrt()
     try:
-        session = open_session(model, providers, threads, options)
+        session = open_session(model, providers, threads, options, content=content)
     except ArtifactError as error:  # also how a provider reports that it cannot start
         return None, first_line(error.__cause__ or error)
     if provider in session.get_providers():

@@ -9,8 +9,8 @@ from ptedge.artifacts.bundle import METADATA_KEY, open_bundle
 from ptedge.artifacts.manifest import Manifest
 from ptedge.artifacts.onnx_metadata import read_metadata
 from ptedge.commands.engine_fit import describe_engines
+from ptedge.commands.file_digest import digest_of
 from ptedge.errors import ArtifactError
-from ptedge.files import sha256_file
 
 
 def describe_bundle(path: Path) -> dict[str, Any]:
@@ -24,7 +24,8 @@ def describe_bundle(path: Path) -> dict[str, Any]:
     """
     bundle = open_bundle(path)
     engines = describe_engines(path, bundle.manifest.engines, bundle.model_hash)
-    return {"path": str(path), "kind": "bundle", **main_facts_first(bundle.manifest), "engines_here": engines}
+    about = {"path": str(path), "kind": "bundle", "signature": bundle.signature}
+    return {**about, **main_facts_first(bundle.manifest), "engines_here": engines}
 
 
 def describe_onnx(path: Path) -> dict[str, Any]:
@@ -39,11 +40,13 @@ def describe_onnx(path: Path) -> dict[str, Any]:
     about: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size}
     try:
         metadata = read_metadata(path)
-    except (ValueError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}. Copy or export it again") from None
+    except ValueError as error:
         raise ArtifactError(f"{path} is not a whole ONNX file ({error}). Copy or export it again") from None
     if METADATA_KEY not in metadata:
         kind = "ONNX file, not written by ptedge"
-        return {**about, "kind": kind, "sha256": sha256_file(path), "metadata": metadata}
+        return {**about, "kind": kind, "sha256": digest_of(path), "metadata": metadata}
     bundle = open_bundle(path)
     kind = "ONNX file of a bundle"
     return {**about, "kind": kind, "sha256": bundle.model_hash, **main_facts_first(bundle.manifest)}

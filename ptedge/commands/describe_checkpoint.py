@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ptedge.artifacts.torch_zip import StoredTensor, is_torch_zip, read_tensor, read_torch_zip, stored_tensors
+from ptedge.artifacts.torch_pickle import StoredTensor
+from ptedge.artifacts.torch_zip import read_tensor, read_torch_zip, stored_tensors
+from ptedge.commands.file_digest import digest_of
 from ptedge.errors import ArtifactError
-from ptedge.files import sha256_file
+from ptedge.files import parse_json
+
+MOST_HEADER = 1 << 20  # characters
+MOST_ANCHORS = 2000  # numbers; a detector has twenty or so
 
 
 def describe_checkpoint(path: Path) -> dict[str, Any]:
@@ -25,23 +29,16 @@ def describe_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: damaged, or in a form that can be read with torch only.
     """
-    size = path.stat().st_size
-    if not is_torch_zip(path):
-        raise ArtifactError(
-            f"{path} is no whole checkpoint: it is truncated, or in the form torch wrote before version 1.6"
-            if size
-            else f"{path} is empty. Copy the checkpoint again"
-        )
     document = read_torch_zip(path)
-    about: dict[str, Any] = {"path": str(path), "bytes": size}
+    about: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size}
     if isinstance(document, dict) and str(document.get("format", "")).startswith("ptedge-"):
         kind = document["format"].removeprefix("ptedge-")
-        return {**about, "kind": kind, "sha256": sha256_file(path), **_own(document, path)}
+        return {**about, "kind": kind, "sha256": digest_of(path), **_own(document, path)}
     entries = list(document) if isinstance(document, dict) else []
     return {
         **about,
         "kind": "torch file, not written by ptedge",
-        "sha256": sha256_file(path),
+        "sha256": digest_of(path),
         "entries": [str(name) for name in entries[:20]],
         "tensors": len(list(stored_tensors(document))),
     }
@@ -59,7 +56,7 @@ def _own(document: dict[str, Any], path: Path) -> dict[str, Any]:
     state = document.get("state")
     weights = state if isinstance(state, dict) else {}
     anchors = weights.get("anchors.log_wh")
-    if isinstance(anchors, StoredTensor):
+    if isinstance(anchors, StoredTensor) and anchors.size <= MOST_ANCHORS:
         about["anchors"] = np.exp(read_tensor(path, anchors)).round(1).tolist()
     about["weights"] = sum(tensor.size for tensor in stored_tensors(document))
     return {**about, **header, "config": config}
@@ -77,8 +74,12 @@ def parse_object(text: Any, path: Path) -> dict[str, Any]:
     """
     if text is None:
         return {}
+    if isinstance(text, str) and len(text) > MOST_HEADER:
+        raise ArtifactError(f"{path} is damaged: its header has more than {MOST_HEADER >> 20} MB")
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except (TypeError, ValueError):
         raise ArtifactError(f"{path} is damaged: what should be JSON is not") from None
-    return value if isinstance(value, dict) else {"value": value}
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{path} is damaged: what should be a JSON table is not")
+    return value

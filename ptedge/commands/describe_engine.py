@@ -9,7 +9,8 @@ from ptedge.artifacts.bundle import MANIFEST_NAME, open_bundle
 from ptedge.artifacts.engine_file import records_to_json
 from ptedge.commands.describe_bundle import main_facts_first
 from ptedge.commands.engine_fit import describe_fit, engine_host
-from ptedge.files import sha256_file
+from ptedge.commands.file_digest import digest_of
+from ptedge.files import open_regular
 
 # TensorRT 8.5 and later begin a file with these letters (a 32-bit number, little-endian); the version that wrote it
 # stands in four bytes further on. NVIDIA documents neither, so both are taken only when they look right.
@@ -27,7 +28,7 @@ def header_version(path: Path) -> str | None:
     Returns:
         For example ``10.3.0.26``; ``None`` where the header is of another form.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(VERSION_AT + 4)
     numbers = head[VERSION_AT : VERSION_AT + 4]
     if not head.startswith(MAGIC) or len(numbers) < 4 or numbers[0] not in KNOWN_MAJORS:
@@ -44,7 +45,7 @@ def describe_engine(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the bundle around it is broken.
     """
-    digest = sha256_file(path)
+    digest = digest_of(path)
     about: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size}
     about |= {"kind": "TensorRT engine", "sha256": digest}
     version = header_version(path)

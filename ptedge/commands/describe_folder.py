@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,12 @@ from typing import Any
 from ptedge.artifacts.bundle import MANIFEST_NAME
 from ptedge.commands.describe_bundle import describe_bundle
 from ptedge.commands.describe_checkpoint import describe_checkpoint, parse_object
-from ptedge.errors import InputError
+from ptedge.errors import ArtifactError, InputError
+from ptedge.files import open_regular, parse_json, read_bounded
+
+MOST_SUMMARY_BYTES = 4 << 20
+MOST_READ = 32 << 20  # bytes of a log
+MOST_LINES = 50_000  # of a log: steps, or frames
 
 
 def describe_folder(path: Path) -> dict[str, Any]:
@@ -49,10 +54,12 @@ def describe_run(path: Path) -> dict[str, Any]:
     files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
     about: dict[str, Any] = {"path": str(path), "kind": "run folder", "files": files}
     if (path / "metrics.jsonl").is_file():
-        lines = list(_json_lines(path / "metrics.jsonl"))
-        about |= {"logged_steps": len(lines), "last_logged": lines[-1] if lines else {}}
+        count, last = 0, dict[str, Any]()
+        for line in _json_lines(path / "metrics.jsonl", about):
+            count, last = count + 1, line
+        about |= {"logged_steps": count, "last_logged": last}
     if (path / "summary.json").is_file():
-        about["summary"] = parse_object((path / "summary.json").read_text("utf-8"), path / "summary.json")
+        about["summary"] = _read_object(path / "summary.json")
     if (path / "model.pt").is_file():
         about["model"] = describe_checkpoint(path / "model.pt")
     return about
@@ -69,8 +76,8 @@ def describe_field(path: Path) -> dict[str, Any]:
     """
     about: dict[str, Any] = {"path": str(path), "kind": "field folder"}
     if (path / "field.json").is_file():
-        about["field"] = parse_object((path / "field.json").read_text("utf-8"), path / "field.json")
-    frames = list(_json_lines(path / "frames.jsonl")) if (path / "frames.jsonl").is_file() else []
+        about["field"] = _read_object(path / "field.json")
+    frames = list(_json_lines(path / "frames.jsonl", about)) if (path / "frames.jsonl").is_file() else []
     images = [file for file in (path / "images").glob("*") if file.is_file()] if (path / "images").is_dir() else []
     about |= {"frames": len(frames), "images": len(images), "image_bytes": sum(f.stat().st_size for f in images)}
     times = [frame["time"] for frame in frames if isinstance(frame.get("time"), (int, float, str))]
@@ -84,12 +91,24 @@ def describe_field(path: Path) -> dict[str, Any]:
     return about
 
 
-def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Lines that are whole; power may have been lost while the last one was written."""
-    for line in path.read_text("utf-8", errors="replace").splitlines():
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            yield value
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        return parse_object(read_bounded(path, MOST_SUMMARY_BYTES), path)
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _json_lines(path: Path, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Lines that are whole, up to a limit, which ``about`` then tells; power may have been lost during the last one."""
+    try:
+        with open_regular(path) as file:
+            for number, line in enumerate(iter(lambda: file.readline(MOST_READ), b""), start=1):
+                with contextlib.suppress(ValueError):
+                    value = parse_json(line)
+                    if isinstance(value, dict):
+                        yield value
+                if number >= MOST_LINES or file.tell() > MOST_READ:
+                    about["note"] = f"only the first {number} lines of {path.name} were read"
+                    return
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from ptedge.artifacts.trust import Trust
 from ptedge.backends.predictor import open_predictor
 from ptedge.backends.runner import BACKENDS
 from ptedge.commands.evaluation_files import make_room, write_evaluation
@@ -40,6 +41,14 @@ from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N images.")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the model.")
+@click.option(
+    "--trust",
+    "keys",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="KEY",
+    help="Public key that a bundle must be signed with; again for more.",
+)
 @click.option("--pictures", type=click.IntRange(min=0), default=12, show_default=True, help="Pictures for --out.")
 def evaluate(
     model: Path,
@@ -50,6 +59,7 @@ def evaluate(
     backend: str,
     limit: int | None,
     threads: int | None,
+    keys: tuple[Path, ...],
     pictures: int,
 ) -> None:
     """Score MODEL (checkpoint, bundle, model.onnx or engine) on the labelled DATA.
@@ -63,7 +73,7 @@ def evaluate(
     """
     if out is not None:
         make_output_folder(out)  # what cannot be written is said before the work
-    predictor = open_predictor(model, backend=backend, threads=threads)
+    predictor = open_predictor(model, backend=backend, threads=threads, trust=Trust.read(keys))
     try:
         dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
         if limit is not None:

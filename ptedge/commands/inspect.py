@@ -14,7 +14,9 @@ from ptedge.commands.describe_bundle import describe_onnx
 from ptedge.commands.describe_checkpoint import describe_checkpoint
 from ptedge.commands.describe_engine import describe_engine
 from ptedge.commands.describe_folder import describe_folder
-from ptedge.errors import InputError
+from ptedge.errors import ArtifactError, InputError
+from ptedge.files import open_regular
+from ptedge.text import printable
 
 
 @click.command()
@@ -28,7 +30,8 @@ def inspect(file: Path, as_json: bool) -> None:
       ptedge inspect runs/adapted/model.pt
     """
     description = describe(file)
-    click.echo(json.dumps(description, indent=2, ensure_ascii=False) if as_json else format_text(description))
+    text = json.dumps(description, indent=2, ensure_ascii=False) if as_json else format_text(description)
+    click.echo(printable(text))
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -44,10 +47,17 @@ def describe(path: Path) -> dict[str, Any]:
         InputError: nothing there, or nothing ptedge knows.
         ArtifactError: one of ptedge's own, but damaged.
     """
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
     if path.is_dir():
         return describe_folder(path)
+    try:
+        with open_regular(path) as file:
+            empty = not file.read(1)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if empty:
+        raise ArtifactError(f"{path} is empty. Copy it again")
     if is_torch_zip(path) or path.suffix in {".pt", ".pth"}:
         return describe_checkpoint(path)
     if path.suffix == ".onnx":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ptedge.config import require, require_one_of
 
 STRIDE = 16  # of the single feature map; method.md section 1
+MOST_SIDE = 16384  # pixels
 BACKBONES = ("vgg16", "resnet50", "mobilenet_v3_large", "efficientnet_lite0")
 SCORE_RULES = ("class", "certainty")
 
@@ -99,6 +100,8 @@ def check_input_size(size: tuple[int, int]) -> None:
     Raises:
         ValueError: with the side, its value and the nearest that is allowed.
     """
+    if any(side > MOST_SIDE for side in size):
+        raise ValueError(f"input size is {size[0]} x {size[1]}; a side has {MOST_SIDE} pixels at most")
     for name, value, near in zip(("height", "width"), size, nearest_input_size(size), strict=True):
         if value != near:
             raise ValueError(f"input {name} is {value}; it must be a multiple of {STRIDE}, for example {near}")

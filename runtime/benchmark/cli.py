@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..click_options import JSON, THREADS, grouped
+from ..click_options import JSON, THREADS, TRUST, grouped
 from .options import CHOICES, BenchOptions
 
 OPTIONS = grouped(
@@ -39,6 +39,7 @@ OPTIONS = grouped(
         help="What runs the model; give it again to compare; all takes those that work here.  [default: auto]",
     ),
     THREADS,
+    TRUST,
     click.option("--slots", type=click.IntRange(1, 64), default=1, show_default=True, help="Calls under way at once."),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ptedge.backends.runner import BACKENDS, ORT_TENSORRT
 from ptedge.config import require, require_one_of
@@ -23,6 +24,7 @@ class BenchOptions:
         frames: image, folder or video; ``None`` takes a frame of noise.
         threads: CPU threads of the model.
         slots: calls under way at once.
+        trust: files of public keys that bundles must be signed with; none checks their hashes alone.
     """
 
     backends: tuple[str, ...] = ("auto",)
@@ -32,6 +34,7 @@ class BenchOptions:
     frames: str | None = None
     threads: int | None = None
     slots: int = 1
+    trust: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.backends:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ptedge.artifacts.trust import Trust
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.frames.source import open_frames
@@ -69,13 +70,13 @@ def _open(
     bundle: Path, options: BenchOptions, skipped: list[dict[str, str]], log: Callable[[str], None]
 ) -> list[tuple[str, BundlePredictor, float]]:
     """(path, predictor, seconds it took to load) of a bundle on each backend; with ``all``, on those that work."""
-    every = EVERY in options.backends
+    every, trust = EVERY in options.backends, Trust.read(options.trust)
     found: list[tuple[str, BundlePredictor, float]] = []
     problem: PtedgeError | None = None
     for backend in MEASURED if every else options.backends:
         start = time.perf_counter()
         try:
-            predictor = BundlePredictor(bundle, backend, options.threads, options.slots)
+            predictor = BundlePredictor(bundle, backend, options.threads, options.slots, trust=trust)
         except PtedgeError as error:
             if not every or (isinstance(error, ArtifactError) and backend == "cpu"):
                 _close(found)

@@ -10,11 +10,14 @@ import pytest
 
 from ptedge.errors import OutputError
 from ptedge.files import (
+    MOST_DEPTH,
     atomic_write,
     cut_last_line,
     fit_name,
     make_output_folder,
     open_regular,
+    parse_json,
+    read_bounded,
     sha256_file,
     shown_name,
     write_error,
@@ -182,3 +185,34 @@ def test_fit_name__counts_bytes_and_cuts_between_characters(tmp_path: Path) -> N
     wide = fit_name(tmp_path, "000001_", "車" * 100, ".jpg")  # three bytes each
     assert wide == "000001_" + "車" * ((room - 11) // 3) + ".jpg"
     (tmp_path / f".{long}.1234567.tmp").touch()
+
+
+def test_read_bounded__at_the_limit_and_beyond(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"12345")
+    assert read_bounded(tmp_path / "x", 5) == b"12345"
+    with pytest.raises(OSError, match="more than 4 bytes"):
+        read_bounded(tmp_path / "x", 4)
+    (tmp_path / "x").write_bytes(bytes((2 << 20) + 1))
+    with pytest.raises(OSError, match="more than 2 MB"):
+        read_bounded(tmp_path / "x", 2 << 20)
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2.5, null, true, "ü"]}', b'"\xc3\xbc"', '"\\ud83d\\ude97"'])
+def test_parse_json__as_json_does(text: str | bytes) -> None:
+    assert parse_json(text) == json.loads(text)
+
+
+def test_parse_json__depth_at_the_limit() -> None:
+    assert parse_json("[" * MOST_DEPTH + "]" * MOST_DEPTH)
+    with pytest.raises(ValueError, match="nested too deep"):
+        parse_json("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1))
+    with pytest.raises(ValueError, match="nested too deep"):
+        parse_json('{"a":' * 60 + "1" + "}" * 60)
+    with pytest.raises(ValueError, match="nested too deep"):
+        parse_json("[" * 100_000)
+
+
+@pytest.mark.parametrize("text", ["", "{", '"\\ud800"', '{"\\udfff": 1}', b"\xff\xfe\xff", "9" * 5000, "[1] 2"])
+def test_parse_json__refuses(text: str | bytes) -> None:
+    with pytest.raises(ValueError):
+        parse_json(text)

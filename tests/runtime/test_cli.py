@@ -13,8 +13,11 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from tiny_model import tiny_bundle, tiny_onnx
+from keys import key_pair
+from tiny_model import tiny_bundle, tiny_manifest, tiny_onnx
 
+from ptedge.artifacts.bundle import write_bundle
+from ptedge.artifacts.signature import read_signing_key
 from ptedge.cli import cli
 from ptedge.errors import ArtifactError, BackendError, InputError, OutputError
 
@@ -223,3 +226,15 @@ main()
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143 and stderr.splitlines()[-1] == "ptedge: ended by SIGTERM"
     assert not (tmp_path / "out" / "detections.jsonl").exists()
+
+
+def test_run__trust(folder: Path, tmp_path: Path) -> None:
+    private, public = key_pair(tmp_path)
+    signed = write_bundle(tmp_path / "signed", tiny_manifest(), tiny_onnx(), read_signing_key(private)).path
+    done = ptedge("run", signed, folder, "--out", tmp_path / "out", "--save", "jsonl", "--trust", public)
+    assert "signature: signed by SHA256:" in done.stderr
+    (signed / "bundle.sig").unlink()
+    refused = ptedge("run", signed, folder, "--out", tmp_path / "none", "--trust", public, check=False)
+    assert isinstance(refused.exception, ArtifactError) and "nobody vouches" in str(refused.exception)
+    told = ptedge("run", signed, folder, "--out", tmp_path / "out2", "--save", "jsonl").stderr
+    assert "signature: none: its hashes show that it is whole, not who made it" in told

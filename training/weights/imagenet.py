@@ -6,11 +6,12 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import Tensor, nn
 
+from ptedge.artifacts.checkpoint import load_tensors
 from ptedge.detector.backbone import Backbone
 from ptedge.errors import ArtifactError, InputError
+from ptedge.files import open_regular
 
 State = dict[str, Tensor]
 
@@ -116,21 +117,28 @@ def read_state(path: Path) -> State:
         InputError: missing file.
         ArtifactError: not a state dict.
     """
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"backbone weights {path} do not exist. Give a .pth, .safetensors or .h5 file, auto or none")
-    try:
-        if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            return dict(load_file(path))
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # on foreign bytes the unpickler raises whatever it stumbles over
-        raise ArtifactError(f"{path} is not a readable weight file ({type(error).__name__})") from None
+    if path.suffix == ".safetensors":
+        return _read_safetensors(path)
+    state = load_tensors(path, "weight file", "Give a .pth, .safetensors or .h5 file, auto or none", legacy=True)
     if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
         state = state["state_dict"]
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise ArtifactError(f"{path} holds no state dict (name -> tensor)")
     return state
+
+
+def _read_safetensors(path: Path) -> State:
+    from safetensors.torch import load_file
+
+    try:
+        open_regular(path).close()
+        return dict(load_file(path))
+    except OSError as error:
+        raise ArtifactError(f"{path} is not a readable weight file: {error.strerror or error}") from None
+    except Exception as error:  # safetensors' own error has no base in common with others
+        raise ArtifactError(f"{path} is not a readable weight file ({error})") from None
 
 
 def _automatic(name: str) -> tuple[str, State]:
@@ -175,4 +183,5 @@ def _download(name: str) -> tuple[str, State]:
     from torchvision.models import get_model_weights
 
     weights = get_model_weights(name).DEFAULT
-    return f"torchvision {weights}", weights.get_state_dict(progress=True, check_hash=True)
+    # the file's name holds a part of its hash; torchvision alone would still unpickle anything
+    return f"torchvision {weights}", weights.get_state_dict(progress=True, check_hash=True, weights_only=True)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ptedge.errors import ArtifactError, InputError, missing_extra
+from ptedge.files import open_regular
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
 CAFFE_MEAN_BGR = (104.00699, 116.66877, 122.67892)
@@ -30,6 +31,7 @@ POSITIONS = {
     **{"block5_conv1": 24, "block5_conv2": 26, "block5_conv3": 28},
 }
 CHANNELS = (3, 64, 128, 256, 512, 512)  # of the picture and out of each block
+MOST_NUMBERS = 3 * 3 * 512 * 512
 LAYER = re.compile(r"block\d_conv\d")
 
 
@@ -51,7 +53,7 @@ def read_keras_vgg16(path: Path) -> dict[str, Tensor]:
         ArtifactError: not HDF5; or a layer is missing, stands there twice or has another shape: its name is told.
         MissingExtraError: h5py is not installed.
     """
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"backbone weights {path} do not exist. Give a .h5, .pth or .safetensors file, auto or none")
     found = _arrays(path)
     state: dict[str, Tensor] = {}
@@ -100,16 +102,23 @@ def _arrays(path: Path) -> dict[tuple[str, str], list[Tensor]]:
         words = [told.decode() if isinstance(told, bytes) else str(told), *name.split("/")]
         # the whole word: block1_conv1_1 or my_block1_conv1 are other layers
         layers = {word for word in words if LAYER.fullmatch(word)}
+        if layers and not _plain(item):
+            raise ArtifactError(f"{path}: {name} is no layer of VGG16: its numbers are too many, or not in the file")
         for layer in layers:
             kind = "kernel" if item.ndim == 4 else "bias"
             found.setdefault((layer, kind), []).append(torch.from_numpy(item[()]).float())
 
     try:
-        with h5py.File(path, "r") as file:
+        with open_regular(path) as opened, h5py.File(opened, "r") as file:
             file.visititems(visit)
     except (OSError, RuntimeError, TypeError) as error:
         raise ArtifactError(f"{path} is not a readable HDF5 file ({type(error).__name__})") from None
     return found
+
+
+def _plain(item: Any) -> bool:
+    """Floats that lie in the file itself, no more than VGG16's largest layer has; nothing is unpacked to find out."""
+    return item.dtype.kind == "f" and item.size <= MOST_NUMBERS and not item.external and not item.is_virtual
 
 
 def _one(

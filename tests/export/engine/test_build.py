@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_pair
 from small_graph import small_graph
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle, write_bundle
 from ptedge.artifacts.engine_file import EngineRecord, Platform
 from ptedge.artifacts.manifest import Manifest
-from ptedge.errors import BackendError, InputError
+from ptedge.artifacts.trust import Trust, require_engine
+from ptedge.errors import ArtifactError, BackendError, InputError
 from ptedge.export.engine import build as engine
 from ptedge.export.engine.build import build_engine, default_timing_cache, memory_advice
 from ptedge.export.engine.options import BuildOptions
+from ptedge.export.sign import sign_all
 
 HERE = Platform("10.3.0", "12.6", "Orin", "8.7")
 
@@ -106,3 +109,35 @@ def test_records_of_the_manifest_survive_json(bundle: Bundle) -> None:
     manifest = replace(bundle.manifest, engines=(record,))
     assert Manifest.from_json(json.loads(json.dumps(manifest.to_json())), "m") == manifest
     assert asdict(record)["flags"] == ("tf32",)
+
+
+def test_build_engine__signed(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fake_machine(monkeypatch, jobs)
+    private, public = key_pair(tmp_path)
+    trust = Trust.read([public])
+    assert trust is not None
+    others, _ = build_engine(bundle.path, BuildOptions())  # nobody knows who built this one
+    record, new = build_engine(bundle.path, BuildOptions(), sign=private)
+    assert new and (bundle.path / record.file).read_bytes() == b"engine 2"
+    require_engine(bundle.path, record, trust)
+    assert build_engine(bundle.path, BuildOptions(), sign=private) == (record, False)
+    assert jobs[1]["model_sha256"] == bundle.model_hash
+    build_engine(bundle.path, BuildOptions(), force=True)
+    assert not (bundle.path / (others.file + ".sig")).exists()  # of an engine that is no more
+
+
+def test_build_engine__trust_comes_before_the_model_is_read(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fake_machine(monkeypatch, jobs)
+    private, public = key_pair(tmp_path)
+    trust = Trust.read([public])
+    with pytest.raises(ArtifactError, match=r"bundle\.sig is missing"):
+        build_engine(bundle.path, BuildOptions(), trust=trust)
+    assert jobs == []
+    sign_all(bundle.path, private)
+    build_engine(bundle.path, BuildOptions(), trust=trust, sign=private)
+    open_bundle(bundle.path, trust)
+    assert len(jobs) == 1

@@ -1,11 +1,13 @@
-"""What the worker advises where TensorRT finds no kernel. Building itself needs a GPU."""
+"""What the worker refuses and advises. Building itself needs a GPU."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from ptedge.errors import ArtifactError
 from ptedge.export.engine import worker
 from ptedge.export.engine.options import BuildOptions
 
@@ -26,3 +28,10 @@ from ptedge.export.engine.options import BuildOptions
 )
 def test_advice__where_tensorrt_8_finds_no_kernel(words: str, major: int, tf32: bool, expected: str) -> None:
     assert re.search(expected, worker._advice(words, major, BuildOptions(tf32=tf32)))
+
+
+def test_main__a_model_that_was_changed_since(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"changed")
+    job = {"model": str(tmp_path / "model.onnx"), "model_sha256": "0" * 64, "timing_cache": None}
+    with pytest.raises(ArtifactError, match="changed while it was being opened"):
+        worker.main(job)

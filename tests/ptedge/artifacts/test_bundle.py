@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from tiny_model import tiny_bundle, tiny_manifest, tiny_onnx
@@ -176,3 +179,56 @@ def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: 
     path.write_text(json.dumps(values))
     with pytest.raises(ArtifactError, match=r"manifest\.json says class_names = .*but model\.onnx was exported with"):
         open_bundle(bundle.path)
+
+
+def test_write_bundle__puts_the_old_one_back_when_the_new_cannot_take_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tiny_bundle(tmp_path / "b")
+    (tmp_path / "b" / "model.gpu.engine").write_bytes(b"old")
+    real, calls = os.replace, list[tuple[str, str]]()
+
+    def second_fails(source: Any, target: Any) -> None:
+        if Path(target).name in ("b", f".b.{os.getpid()}.old"):  # files of the bundle are renamed as well
+            calls.append((Path(source).name, Path(target).name))
+            if len(calls) == 2:
+                raise OSError(5, "Input/output error")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", second_fails)
+    with pytest.raises(OutputError, match="Input/output error"):
+        tiny_bundle(tmp_path / "b", backbone="other")
+    monkeypatch.undo()
+    assert [target for _, target in calls] == [f".b.{os.getpid()}.old", "b", "b"]
+    assert open_bundle(tmp_path / "b") == old
+    assert (tmp_path / "b" / "model.gpu.engine").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+def test_read_model__changed_since_it_was_opened(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b")
+    assert hashlib.sha256(bundle.read_model()).hexdigest() == bundle.model_hash
+    bundle.model_path.write_bytes(tiny_onnx() + b"\x08\x08")
+    with pytest.raises(ArtifactError, match="changed while it was being opened"):
+        bundle.read_model()
+
+
+def test_open_bundle__weights_in_another_file(tmp_path: Path) -> None:
+    model = onnx.load_from_string(tiny_onnx())
+    tensor = onnx.numpy_helper.from_array(np.zeros(2, np.float32), "w")
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    model.graph.initializer.append(tensor)
+    bundle = tiny_bundle(tmp_path / "b", model.SerializeToString())
+    for path in (bundle.path, bundle.model_path):
+        with pytest.raises(ArtifactError, match="keeps weights in other files"):
+            open_bundle(path)
+
+
+def test_open_bundle__a_device_in_place_of_a_file(tmp_path: Path) -> None:
+    for name in ("manifest.json", "model.onnx"):
+        bundle = tiny_bundle(tmp_path / name)
+        (bundle.path / name).unlink()
+        (bundle.path / name).symlink_to("/dev/zero")
+        with pytest.raises(ArtifactError, match="it is a device, not a file"):
+            open_bundle(bundle.path)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from source_tree import FILES, name_of
 from tiny_detector import CLASS_NAMES, tiny_config, use_tiny_detector
 
 from ptedge.artifacts.checkpoint import (
     Checkpoint,
     load_checkpoint,
+    load_tensors,
     read_document,
     save_checkpoint,
 )
@@ -174,3 +176,38 @@ def test_load_checkpoint__damaged_header(saved: Path, header: Any) -> None:
 def test_build__weights_of_another_detector(checkpoint: Checkpoint) -> None:
     with pytest.raises(ArtifactError, match="do not fit"):
         Checkpoint(checkpoint.config, ("a", "b", "c"), checkpoint.state).build()
+
+
+def test_load_tensors__what_our_reader_refuses_never_reaches_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: list[Any] = []
+    monkeypatch.setattr(torch, "load", lambda *arguments, **_: reached.append(arguments))
+    torch.jit.script(torch.nn.Linear(1, 1)).save(str(tmp_path / "script.pt"))
+    torch.save(torch.nn.Linear(1, 1), tmp_path / "module.pt")
+    torch.save({"w": torch.zeros(1).expand(1 << 40)}, tmp_path / "expanded.pt")
+    torch.save({"w": torch.zeros(1)}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    (tmp_path / "zeros.pt").symlink_to("/dev/zero")
+    for name, words in (
+        ("script.pt", "it is a program"),
+        ("module.pt", "more than tensors and plain values"),
+        ("expanded.pt", "with 1 numbers"),
+        ("old.pt", "not in the form"),
+        ("zeros.pt", "a device, not a file"),
+    ):
+        with pytest.raises(ArtifactError, match=words):
+            load_tensors(tmp_path / name, "checkpoint", "Give another")
+    assert reached == []
+
+
+def test_load_tensors__legacy_where_it_is_asked_for(tmp_path: Path) -> None:
+    state = {"w": torch.arange(6.0).reshape(2, 3), "n": torch.tensor(3)}
+    torch.save(state, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
+    found = load_tensors(tmp_path / "old.pth", "weight file", "Give another", legacy=True)
+    assert torch.equal(found["w"], state["w"]) and int(found["n"]) == 3
+
+
+def test_torch_load__has_one_caller() -> None:
+    """Others go through load_tensors, which checks first."""
+    callers = [name_of(path) for path in FILES if "torch.load(" in path.read_text("utf-8")]
+    assert callers == ["ptedge/artifacts/checkpoint.py"]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from ptedge.artifacts.torch_zip import StoredTensor, is_torch_zip, read_tensor, read_torch_zip, stored_tensors
+from ptedge.artifacts.torch_pickle import StoredTensor
+from ptedge.artifacts.torch_zip import is_torch_zip, read_tensor, read_torch_zip, stored_tensors
 from ptedge.errors import ArtifactError
 
 

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_tensorrt import FakeDriver, graph_tensors, install
+from keys import key_pair
 from tiny_model import tiny_bundle
 
-from ptedge.artifacts.bundle import Bundle, open_bundle
+from ptedge.artifacts.bundle import Bundle, open_bundle, sign_again
 from ptedge.artifacts.engine_file import EngineRecord, add_record
+from ptedge.artifacts.signature import read_signing_key
+from ptedge.artifacts.trust import Trust, sign_engine
 from ptedge.backends import trt_slot
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.choose import open_runner
@@ -153,3 +156,22 @@ def test_predictor__an_engine_the_manifest_does_not_know(bundle: Path, device: F
     (bundle / "other.engine").write_bytes(b"engine")
     with pytest.raises(BackendError, match=r"no record of other\.engine"):
         open_predictor(bundle / "other.engine")
+
+
+def test_open_engine__only_what_somebody_trusted_signed(bundle: Path, device: FakeDriver, tmp_path: Path) -> None:
+    private, public = key_pair(tmp_path)
+    key, trust = read_signing_key(private), Trust.read([public])
+    record = _add_engine(bundle)
+    sign_again(open_bundle(bundle), key)
+    with pytest.raises(ArtifactError, match=r"engine\.sig is missing, so nobody vouches.*ptedge build .* --sign KEY"):
+        open_runner(open_bundle(bundle, trust), "tensorrt")
+    runner = open_runner(open_bundle(bundle, trust))
+    assert runner.backend == "cpu" and "nobody vouches" in runner.reason
+    assert device.released == 2
+    sign_engine(bundle, record, key)
+    runner = open_runner(open_bundle(bundle, trust), "tensorrt")
+    assert runner.backend == "tensorrt"
+    runner.close()
+    (bundle / record.file).write_bytes(b"another")
+    with pytest.raises(ArtifactError, match="does not match the manifest"):
+        open_runner(open_bundle(bundle, trust), "tensorrt")

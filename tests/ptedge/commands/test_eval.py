@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def finder(monkeypatch: pytest.MonkeyPatch) -> SquareFinder:
     finder = SquareFinder()
-    monkeypatch.setattr("ptedge.commands.eval.open_predictor", lambda path, backend, threads: finder)
+    monkeypatch.setattr("ptedge.commands.eval.open_predictor", lambda path, backend, threads, trust: finder)
     return finder
 
 

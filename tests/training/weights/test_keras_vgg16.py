@@ -126,3 +126,15 @@ def test_read_keras_vgg16__names_the_extra(weight_file: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(MissingExtraError, match=r'pip install "ptedge\[weights\]"'):
         read_keras_vgg16(weight_file)
+
+
+def test_read_keras_vgg16__numbers_elsewhere_or_without_end(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(bytes(64))
+    for name, more in (("external", {"external": [(str(tmp_path / "secret"), 0, 64)]}), ("huge", {})):
+        path = tmp_path / f"{name}.h5"
+        with h5py.File(path, "w") as file:
+            layer = file.create_group("block1_conv1")
+            shape = (16,) if more else (1 << 40,)
+            layer.create_dataset("bias", shape, np.float32, chunks=None if more else (1 << 20,), **more)
+        with pytest.raises(ArtifactError, match="its numbers are too many, or not in the file"):
+            read_keras_vgg16(path)
