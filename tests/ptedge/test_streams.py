@@ -80,6 +80,17 @@ def test_stderr__a_reader_that_has_stopped_reading_ends_nothing() -> None:
 
 
 @needs_bash
+def test_stderr__a_terminal_that_is_gone_ends_nothing() -> None:
+    ours, theirs = os.openpty()
+    os.close(ours)  # writing gives EIO from now on
+    try:
+        done = speak(stderr=theirs)
+    finally:
+        os.close(theirs)
+    assert (done.returncode, done.stdout) == (0, "the report\n")
+
+
+@needs_bash
 @pytest.mark.parametrize("how", ["2>&-", "2>&- <&-", "2>/dev/full"])
 def test_stderr__closed_or_on_a_full_disk_ends_nothing(how: str) -> None:
     if "full" in how and not FULL.exists():

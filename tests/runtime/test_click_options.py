@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from ptedge.config import require
-from ptedge.runtime.click_options import byte_size, grouped
+from ptedge.errors import InputError
+from ptedge.runtime.click_options import byte_size, grouped, secret
 
 
 @dataclass(frozen=True)
@@ -62,3 +64,26 @@ def test_byte_size__refuses(text: str) -> None:
     none: Any = None
     with pytest.raises(click.BadParameter, match="write a number of bytes"):
         byte_size(none, none, text)
+
+
+def read(path: Path | None) -> str | None:
+    return secret(click.Context(click.Command("x")), click.Option(["--x"]), path)
+
+
+def test_secret__is_the_first_line_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("  the token \nanother line\n")
+    assert read(tmp_path / "token") == "the token" and read(None) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xff\xfe\x00hidden"])
+def test_secret__a_file_without_one(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(InputError, match=r"token file .*token") as caught:
+        read(tmp_path / "token")
+    assert "hidden" not in str(caught.value)
+
+
+def test_secret__no_file(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent", tmp_path, Path("/dev/zero")):
+        with pytest.raises(InputError, match="cannot be read"):
+            read(path)

@@ -147,6 +147,49 @@ def test_run__push_that_nobody_takes_does_not_disturb(
     assert len(lines(tmp_path / "out")) == 12 and "secret" not in result.stdout + result.stderr
 
 
+class Taker(BaseHTTPRequestHandler):
+    """Takes pushed lines; refuses them with 401 unless the login is right."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        good = self.headers["Authorization"] in ("Basic bWU6c2VjcmV0", "Bearer the-token")  # me:secret
+        self.send_response(204 if good else 401, "" if good else "secret")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("way", ["variable", "file", "token file", "nothing"])
+def test_run__push_login_from_the_environment_or_a_file(
+    bundle: Path, videos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    (tmp_path / "logins").write_text("machine 127.0.0.1 login me password secret\n")
+    (tmp_path / "token").write_text("the-token\n")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    if way == "variable":
+        monkeypatch.setenv("PTEDGE_PUSH_AUTH", "me:secret")
+    elif way == "file":
+        monkeypatch.setenv("PTEDGE_PUSH_AUTH_FILE", str(tmp_path / "logins"))
+    elif way == "token file":
+        monkeypatch.setenv("PTEDGE_PUSH_TOKEN_FILE", str(tmp_path / "token"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    monkeypatch.setattr("ptedge.runtime.sinks.push.CLOSING", 1.0 if way == "nothing" else 20.0)
+    to = f"http://127.0.0.1:{server.server_address[1]}/"
+    result = ptedge("run", bundle, videos[0], "--out", tmp_path / "out", "--push", to, "--json")
+    server.shutdown()
+    server.server_close()
+    push = json.loads(result.stdout)["push"]
+    if way == "nothing":
+        assert push["sent"] == 0 and push["refused"] + push["dropped"] == 12
+        assert result.stderr.count("the server answers 401 secret. Look at the login or token; not sent again") == 1
+        assert f"; {push['refused']} refused, the server answers 401" in result.stderr
+    else:
+        assert push["sent"] == 12 and "secret" not in result.stdout + result.stderr
+
+
 class Camera(BaseHTTPRequestHandler):
     """Motion JPEG, 50 frames a second; hangs up after 20 frames, and answers again when asked again."""
 
