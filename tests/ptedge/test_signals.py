@@ -195,6 +195,25 @@ def test_watch__what_reaches_a_forked_worker_is_not_counted() -> None:
         unwatch()
 
 
+def test_watch__nor_when_the_worker_has_handlers_of_its_own() -> None:
+    code = """
+import os, signal, time
+from ptedge.signals import watch
+watch()
+pid = os.fork()
+if pid == 0:
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+    os._exit(0)
+os.waitpid(pid, 0)
+time.sleep(2.5)  # the time that the main thread would have to end by itself, and more
+print("alive")
+"""
+    assert talk(code) == (0, "alive\n")
+
+
 def test_entry__signals_come_before_anything_else_is_loaded() -> None:
     code = """
 import sys

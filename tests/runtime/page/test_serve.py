@@ -186,14 +186,16 @@ GET = b"GET /status.json HTTP/1.1\r\nHost: localhost\r\n"
 POLL = b"GET /frame.jpg?source=yard&after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
 
 
-def test_server__many_slow_visitors_leave_it_usable(locked: LiveServer) -> None:
+def test_server__many_slow_visitors_leave_it_usable(locked: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than connections are kept: some silent, some in the middle of a header, without a token anyway."""
+    monkeypatch.setattr("ptedge.runtime.page.serve.HEAD_TIME", 600.0)
     with contextlib.ExitStack() as opened:
         for i in range(OPEN + 44):
             opened.enter_context(contextlib.closing(connect(locked, (b"", b"GET / HT", GET)[i % 3])))
         for _ in range(3):
             assert ask(locked, f"/status.json?token={TOKEN}")[0] == 200
             assert ask(locked, "/status.json")[0] == 401
+        wait_for(lambda: locked._door._open <= OPEN)
 
 
 def test_server__places_are_for_those_who_may_come_in(
