@@ -98,3 +98,57 @@ def test_comparison__too_many_borderline_fail() -> None:
     assert not Comparison(detections=100, borderline=5).passed
     total = Comparison(detections=100, borderline=3, box=0.1) + Comparison(detections=50, borderline=2, box=0.02)
     assert (total.detections, total.borderline, total.box, total.passed) == (150, 5, 0.1, True)
+
+
+def test_compare__tolerances_from_either_side() -> None:
+    a = detections(A)
+    for offset, passed in ((0.09, True), (0.11, False)):
+        for side in range(4):
+            for sign in (1, -1):
+                boxes = a.boxes.copy()
+                boxes[0, side] += sign * offset
+                assert compare(a, replace(a, boxes=boxes)).passed == passed, (side, sign)
+    for share, passed in ((0.0009, True), (0.0011, False)):
+        for factor in (1 + share, 1 - share):
+            assert compare(a, replace(a, scores=a.scores * np.float32(factor))).passed == passed
+            sigma = a.sigma.copy()
+            sigma[0, 3] *= np.float32(factor)  # one side of four
+            assert compare(a, replace(a, sigma=sigma)).passed == passed
+            entropy = a.entropy + np.float32(share * (1 if factor > 1 else -1))
+            assert compare(a, replace(a, entropy=entropy)).passed == passed
+
+
+def test_compare__tells_the_largest_difference_of_each_kind() -> None:
+    a, k = detections(A, B, C), np.array([1, 3, 2], np.float32)
+    b = Detections(
+        a.boxes + k[:, None] * np.float32(0.02),
+        a.scores * (1 + k * np.float32(1e-4)),
+        a.labels,
+        a.sigma * (1 + k * np.float32(2e-4))[:, None],
+        a.entropy + k * np.float32(3e-4),
+    )
+    found = compare(a, b)
+    assert (found.matched, found.passed) == (3, True)
+    np.testing.assert_allclose(
+        [found.box, found.score, found.sigma, found.entropy], [0.06, 3e-4, 6e-4, 9e-4], rtol=2e-2
+    )
+
+
+def test_match__the_higher_overlap_goes_first_and_half_is_too_little() -> None:
+    # 40 x 40; moved by 10: IoU 0.6, by 14: 0.48; the second box on the right is the nearer one
+    a = detections((0.0, 0, 40, 40))
+    assert match(a, detections((10.0, 0, 50, 40), (1.0, 0, 41, 40))) == [(0, 1)]
+    assert match(a, detections((10.0, 0, 50, 40))) == [(0, 0)]
+    assert match(a, detections((15.0, 0, 55, 40))) == []
+
+
+def test_comparison__sums_and_largest_of_two() -> None:
+    one = Comparison(10, 8, 1, 1, 0.1, 0.2, 0.3, 0.4, ("a", "b"))
+    two = Comparison(20, 17, 2, 3, 0.4, 0.1, 0.2, 0.3, ("c", "d"))
+    for left, right, examples in ((one, two, ("a", "b", "c")), (two, one, ("c", "d", "a"))):
+        assert left + right == Comparison(30, 25, 3, 4, 0.4, 0.2, 0.3, 0.4, examples)
+
+
+def test_comparison__how_many_near_ties_are_allowed() -> None:
+    assert [Comparison(detections=count).borderline_limit for count in (0, 49, 50, 100, 500)] == [2, 2, 3, 4, 12]
+    assert not Comparison(detections=100, wrong=1).passed

@@ -70,6 +70,48 @@ def test_deviation__doubtful_ones_come_and_go() -> None:
     assert deviation([detections(5, score=0.305)], [detections(5, score=0.295)], FP16).missed == 0
 
 
+def test_deviation__percentiles_of_differences_that_differ() -> None:
+    # 21 pairs off by 0, 0.01, ... 0.20 pixels on one side and half that in score: the 95th percentile is the 20th
+    a, k = detections(21), np.arange(21, dtype=np.float32)
+    boxes, sigma = a.boxes.copy(), a.sigma.copy()
+    boxes[:, 2] += k * np.float32(0.01)
+    sigma *= (1 + 0.01 * (k - 5))[:, None].astype(np.float32)  # -5 % to +15 %: the median is the 11th, +5 %
+    b = replace(a, boxes=boxes, scores=a.scores - k * np.float32(0.005), sigma=sigma)
+    found = deviation([a], [b], INT8)
+    assert (found.box, found.score) == (pytest.approx(0.19, abs=1e-4), pytest.approx(0.095, abs=1e-4))
+    # sizes are 5, 4, ... 1, 0, 1, ... 15 %: five of them twice, so the 11th is 5 %
+    assert (found.sigma, found.sigma_shift) == (pytest.approx(0.05, abs=1e-5), pytest.approx(0.05, abs=1e-5))
+    narrower = deviation([b], [a], INT8)  # relative to the reference: 1 / 1.05 - 1
+    assert narrower.sigma_shift == pytest.approx(1 / 1.05 - 1, abs=1e-5)
+
+
+def test_deviation__each_limit_alone_and_near_it() -> None:
+    a = detections(3)
+    for within, beyond in ((0.99, 1.01), (-0.99, -1.01)):
+        assert deviation([a], [replace(a, boxes=a.boxes + np.float32(within))], FP16).missed == 0
+        assert deviation([a], [replace(a, boxes=a.boxes + np.float32(beyond))], FP16).missed == 6
+    assert deviation([a], [replace(a, scores=a.scores + np.float32(0.019))], FP16).missed == 0
+    assert deviation([a], [replace(a, scores=a.scores + np.float32(0.021))], FP16).missed == 6
+    for ratio, passed in ((1.009, True), (1.011, False), (0.991, True), (0.989, False)):
+        assert deviation([a], [replace(a, sigma=a.sigma * np.float32(ratio))], FP16).passed == passed
+
+
+def test_deviation__images_are_compared_one_by_one() -> None:
+    one, two = detections(2), replace(detections(2), labels=np.ones(2, np.int64))
+    assert deviation([one, two], [one, two], FP16).missed == 0
+    found = deviation([one, two], [two, two], FP16)
+    assert (found.detections, found.missed, found.matched) == (8, 4, 0.5)
+
+
+def test_deviation__misses_beyond_the_share() -> None:
+    # 98 % of 300: 6 may be missing; below 100 it is two
+    def missing(count: int, gone: int) -> bool:
+        return deviation([detections(count + gone)], [detections(count)], FP16).passed
+
+    assert missing(147, 6) and not missing(147, 7)
+    assert missing(20, 2) and not missing(20, 3)
+
+
 def test_limits__widen_with_fewer_bits() -> None:
     for narrow, wide in ((FP32, FP16), (FP16, INT8)):
         for field in ("box", "box_relative", "score", "sigma", "ap50", "layer"):
