@@ -247,3 +247,40 @@ def test_updater__parts_are_prepared_once_and_counted_first(model: Probabilistic
     assert passes == [True] if parts == 1 else passes == [False] * 3 + [True] * 3
     # 1 + 3 + 5 in three parts: each is divided by a third of the sum
     assert values["grad_norm"] == pytest.approx(math.sqrt(3) / (1 if parts == 1 else 3))
+
+
+def test_updater__tells_the_mean_of_its_parts(model: ProbabilisticFasterRCNN) -> None:
+    def losses(step: int, part: float, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        return {"a": model.roi_head.logits.bias.sum() * 0 + part, "b": torch.tensor(2 * part)}, {}
+
+    values = Updater(Stub(model, losses), build_optimizer(model, OPTIM), OPTIM)(0, [1.0, 4.0])[0]
+    assert (values["a"], values["b"], values["loss"]) == (2.5, 5.0, 7.5)
+
+
+def test_updater__divides_by_the_mean_count_of_the_parts(model: ProbabilisticFasterRCNN) -> None:
+    told: list[list[float]] = []
+
+    def losses(step: int, part: int, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        told.append([normalise("some", part), normalise("none", 0), normalise("one", part // 5)])
+        return {"a": model.roi_head.logits.bias.sum()}, {}
+
+    Updater(Stub(model, losses), build_optimizer(model, OPTIM), OPTIM)(0, [3, 5])
+    assert told[:2] == [[3.0, 1.0, 1.0], [5.0, 1.0, 1.0]]  # while counting: the part's own, at least 1
+    assert told[2:] == [[4.0, 0.5, 0.5]] * 2  # 8, none (taken as 1) and 1, of two parts
+
+
+def test_updater__counting_leaves_statistics_alone(model: ProbabilisticFasterRCNN) -> None:
+    model.backbone.frozen_statistics = False
+    model.train()
+
+    def losses(step: int, part: Tensor, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        return {"a": model.features(part).mean()}, {}
+
+    pictures = [torch.rand(2, 3, HEIGHT, WIDTH) * 255 for _ in range(3)]
+    once = copy.deepcopy(model)
+    Updater(Stub(model, losses), build_optimizer(model, OPTIM), OPTIM)(0, pictures)
+    for part in pictures:
+        once.features(part)
+    for own, expected in zip(batch_norms(model.backbone), batch_norms(once.backbone), strict=True):
+        torch.testing.assert_close(own.running_mean, expected.running_mean)
+        torch.testing.assert_close(own.running_var, expected.running_var)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from tiny_detector import NAME, tiny_config, use_tiny_detector
@@ -9,7 +11,21 @@ from tiny_detector import NAME, tiny_config, use_tiny_detector
 from ptedge.detector import backbone as backbone_module
 from ptedge.detector.backbone import build_backbone
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import ROIOutput
+from ptedge.detector.rpn import RPNOutput
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
+
+# settings of which no two are alike
+COUNTS: dict[str, Any] = {
+    "rpn_train_top_n": (50, 7),
+    "rpn_test_top_n": (40, 5),
+    "rpn_nms": 0.6,
+    "nms": 0.4,
+    "score_rule": "certainty",
+    "score_threshold": 0.15,
+    "candidates": 9,
+    "max_detections": 6,
+}
 
 
 @pytest.fixture
@@ -41,3 +57,55 @@ def test_detect__is_per_image(tiny: backbone_module.Backbone, probabilistic: boo
         torch.testing.assert_close(found.scores, alone.scores)
         assert bool((found.sigma > 0).all()) == probabilistic
         assert bool((found.scores[1:] <= found.scores[:-1]).all())
+
+
+def test_forward__takes_as_many_proposals_as_its_mode_asks_for(
+    tiny: backbone_module.Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("ptedge.detector.model.propose", lambda output, *rest: asked.append(rest) or [])
+    model = ProbabilisticFasterRCNN(tiny_config(**COUNTS), 2)
+    for training in (True, False):
+        model.train(training)(torch.zeros(1, 3, 64, 96))
+    assert asked == [((64, 96), (50, 7), 0.6), ((64, 96), (40, 5), 0.6)]
+
+
+def test_detect_features__goes_by_the_config_it_is_given(
+    tiny: backbone_module.Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposals = [torch.tensor([[0.0, 0.0, 20.0, 20.0]] * count) for count in (2, 3)]
+    seen: list[Any] = []
+
+    def propose(output: RPNOutput, *rest: Any) -> list[torch.Tensor]:
+        seen.append(rest)
+        return proposals
+
+    def postprocess(output: ROIOutput, boxes: torch.Tensor, size: tuple[int, int], **settings: Any) -> int:
+        assert len(output.logits) == len(boxes)
+        seen.append((size, settings))
+        return len(boxes)
+
+    monkeypatch.setattr("ptedge.detector.model.propose", propose)
+    monkeypatch.setattr("ptedge.detector.model.postprocess", postprocess)
+    model = ProbabilisticFasterRCNN(tiny_config(), 2).eval()
+    found = model.detect_features(torch.randn(2, 8, 4, 6), tiny_config(**COUNTS))
+    settings = {
+        "score_rule": "certainty",
+        "score_threshold": 0.15,
+        "nms_threshold": 0.4,
+        "candidates": 9,
+        "max_detections": 6,
+    }
+    assert seen == [((64, 96), (40, 5), 0.6), ((64, 96), settings), ((64, 96), settings)]
+    assert found == [2, 3]
+
+
+def test_feature_maps__early_and_last(tiny: backbone_module.Backbone) -> None:
+    model, images = ProbabilisticFasterRCNN(tiny_config(), 2).eval(), torch.rand(1, 3, 64, 96) * 255
+    with torch.no_grad():
+        outputs, plain = model(images, 1), model(images)
+        first = model.backbone.stages[0](model.normalise(images))
+        torch.testing.assert_close(outputs.early, first)
+        torch.testing.assert_close(plain.early, plain.features)  # all stages lie before it when none is named
+        torch.testing.assert_close(outputs.features, model.features(images))
+        torch.testing.assert_close(outputs.rpn.anchors, model.anchors(4, 6))
