@@ -96,6 +96,7 @@ def test_undo__by_hand() -> None:
     got = box.undo(detections(np.array([[10, 10, 20, 30]]), sigma=3.0))
     np.testing.assert_allclose(got.boxes, [[100, 100, 200, 300]], rtol=1e-6)
     np.testing.assert_allclose(got.sigma, [[30, 30, 30, 30]], rtol=1e-6)  # a deviation scales as a length does
+    assert got.boxes.dtype == got.sigma.dtype == np.float32
 
 
 def test_undo__clips_to_the_image_and_drops_what_lay_in_the_padding() -> None:

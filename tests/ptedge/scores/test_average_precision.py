@@ -14,6 +14,8 @@ from ptedge.detections import Detections
 from ptedge.scores.average_precision import (
     ON_IGNORE,
     UNMATCHED,
+    ClassMetrics,
+    DetectionMetrics,
     average_precision_coco,
     average_precision_voc,
     evaluate_detections,
@@ -342,7 +344,23 @@ def test_match_detections__pairs_boxes_with_their_sigma() -> None:
 
 
 def test_match_detections__no_images() -> None:
-    assert len(match_detections([], [], 3)) == 0
+    got = match_detections([], [], 3)
+    assert len(got) == 0
+    assert got.boxes.shape == got.truth.shape == got.sigma.shape == (0, 4)
+    assert got.scores.shape == got.iou.shape == (0,)
+
+
+def test_to_json__every_value_under_its_name() -> None:
+    car = ClassMetrics(ap50=0.5, ap75=0.25, ap=0.125, boxes=3)
+    got = DetectionMetrics(images=7, boxes=4, ap50=0.75, ap75=0.375, ap=0.2, per_class={"car": car}).to_json()
+    assert got == {
+        "images": 7,
+        "boxes": 4,
+        "AP50": 0.75,
+        "AP75": 0.375,
+        "AP": 0.2,
+        "per_class": {"car": {"AP50": 0.5, "AP75": 0.25, "AP": 0.125, "boxes": 3}},
+    }
 
 
 def test_average_precision__by_hand() -> None:

@@ -174,6 +174,13 @@ def test_expected_normalised_calibration_error__ten_bins_in_the_order_of_sigma()
     assert two == pytest.approx((1 - math.sqrt(right / upper)) / 2)
 
 
+def test_expected_normalised_calibration_error__equal_sigmas_stay_in_order() -> None:
+    # 400 equal values in ten bins of 40 as they come: the first five have no error, the others the error they foretell
+    sigma = np.ones((100, 4))
+    errors = np.repeat([0.0, 1.0], 200).reshape(100, 4)
+    assert expected_normalised_calibration_error(errors, sigma) == pytest.approx(0.5)
+
+
 def test_sigma_quality__zero_matches_gives_nulls() -> None:
     got = sigma_quality(Matches(NONE, NONE, NONE, np.zeros(0), np.zeros(0))).to_json()
     assert got.pop("matches") == 0

@@ -78,6 +78,10 @@ def test_instance_loss__half_precision_is_summed_in_float32() -> None:
     torch.testing.assert_close(loss, instance_loss(logits, 0, 1.0), rtol=1e-6, atol=0)
 
 
+def test_classes_present__where_the_labels_are() -> None:
+    assert classes_present([torch.zeros(2, dtype=torch.int64, device="meta")], 3).device.type == "meta"
+
+
 def test_consistency_weight__gives_no_gradient() -> None:
     image = torch.zeros(1, 2, requires_grad=True)
     instance = torch.tensor([[0.5, 0.2, 0.1]], requires_grad=True)

@@ -140,6 +140,13 @@ def test_class_focal_weight__by_hand() -> None:
     torch.testing.assert_close(class_focal_weight(p, 0.0), torch.ones(3))
 
 
+def test_focal_weights__switched_off_have_the_type_and_place_of_what_they_weigh() -> None:
+    p = torch.full((3, 2), 0.5, dtype=torch.float64)
+    assert class_focal_weight(p, 0.0).dtype == box_focal_weight(p, 0.0).dtype == torch.float64
+    elsewhere = torch.empty(3, 2, device="meta")
+    assert class_focal_weight(elsewhere, 0.0).device == box_focal_weight(elsewhere, 0.0).device == elsewhere.device
+
+
 def test_class_focal_weight__no_gradient_even_at_probability_zero() -> None:
     logits = torch.tensor([[300.0, -300.0, 0.0]], requires_grad=True)
     p = logits.softmax(dim=-1)

@@ -291,6 +291,15 @@ def test_target_roi_losses__background_box_teaches_no_box() -> None:
     assert float(losses["target_roi_cls"]) == pytest.approx(expected, rel=1e-5)
 
 
+def test_target_losses__pseudo_boxes_of_every_image_or_none() -> None:
+    chosen = [AnchorSample(index(0), index(0), index())] * 2
+    samples = Samples(chosen, [NEAR, NEAR], [index(0, 0, 0)] * 2)
+    with pytest.raises(ValueError, match="shorter"):
+        target_rpn_losses(varied_rpn(2, NEAR), samples, [pseudo()], TargetRule(), True)
+    with pytest.raises(ValueError, match="shorter"):
+        target_roi_losses(varied_roi(6), samples, [pseudo()], TargetRule(), True)
+
+
 def test_sample_target__shares_of_positives() -> None:
     # 30 anchors and proposals on the box, 30 beside it; with background the usual shares hold, without all may be
     # positive, but background never fills up

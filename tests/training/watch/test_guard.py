@@ -141,6 +141,12 @@ def test_judge__a_trip_counts_anew_and_forgets_norms() -> None:
     assert guard.judge(7, [BAD])[0] is None and guard.judge(8, [BAD])[0] is not None
 
 
+def test_not_finite__says_what_of_which_step() -> None:
+    trip = Guard(config()).not_finite(6, "the loss is nan")
+    assert trip is not None
+    assert (trip.step, trip.name, trip.value, trip.limit, trip.note) == (6, "finite", None, None, "the loss is nan")
+
+
 def test_judge__nothing_to_judge_is_a_good_state() -> None:
     assert Guard(config()).judge(1, []) == (None, True)
 
