@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from tiny_model import tiny_bundle
 
 from ptedge.cli import cli
+from ptedge.errors import ArtifactError, OutputError
+from ptedge.folders import hold_folder
 
 
 @pytest.fixture
@@ -49,3 +51,25 @@ def test_field__export_and_prune(bundle: Path, folder: Path, tmp_path: Path) -> 
     assert "removed 1 images; 2 stay" in ptedge("field", "prune", field, "--max-images", 2).stderr
     assert ptedge("field", "prune", field, check=False).exit_code == 2
     assert "2 images" in ptedge("field", "summary", field).stdout
+
+
+def test_field__a_folder_that_is_collected_into_is_not_pruned(bundle: Path, folder: Path, tmp_path: Path) -> None:
+    field = tmp_path / "field"
+    ptedge("run", bundle, folder, "--collect", field, "--collect-random", 1, "--collect-interval", 0)
+    with hold_folder(field, "ptedge run --collect"):
+        with pytest.raises(OutputError, match="in use by ptedge run --collect"):
+            ptedge("field", "prune", field, "--max-images", 0)
+        assert "3 images" in ptedge("field", "summary", field).stdout  # who only reads may
+    with pytest.raises(ArtifactError, match="no field folder"):
+        ptedge("field", "prune", tmp_path / "frames", "--max-images", 0)
+    assert not list(folder.glob(".*"))
+
+
+def test_field__labels_corrected_by_hand_are_not_written_over(bundle: Path, folder: Path, tmp_path: Path) -> None:
+    field, labels = tmp_path / "field", tmp_path / "labels.json"
+    ptedge("run", bundle, folder, "--collect", field, "--collect-random", 1, "--collect-interval", 0)
+    labels.write_text("hours of work")
+    result = ptedge("field", "export", field, "--out", labels)
+    assert (tmp_path / "labels.json.earlier-1").read_text() == "hours of work"
+    assert f"{labels} was there already; it is {labels}.earlier-1 now" in result.stderr
+    assert len(json.loads(labels.read_text())["images"]) == 3

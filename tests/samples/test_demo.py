@@ -85,6 +85,10 @@ def test_start_afresh__takes_an_earlier_demo_but_no_other_folder(tmp_path: Path)
     (tmp_path / "demo" / "old.txt").touch()
     _start_afresh(tmp_path / "demo")
     assert not (tmp_path / "demo" / "old.txt").exists()
+    assert (tmp_path / "demo" / "earlier-1" / "old.txt").exists()
+    _start_afresh(tmp_path / "demo")
+    kept = ["demo.json", "earlier-1", "earlier-2", "settings"]  # side by side, not one in the other
+    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == kept
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
     with pytest.raises(OutputError, match="not empty and not from an earlier demo"):

@@ -91,6 +91,14 @@ def test_check__what_was_never_read_is_a_fault_and_a_note_is_none(tmp_path: Path
     assert CliRunner().invoke(data, ["check", str(folder), "--split", "val"]).exception is not None
 
 
+def test_convert__what_was_there_keeps_its_content(tmp_path: Path) -> None:
+    out = tmp_path / "train.json"
+    for _ in range(2):
+        arguments = ["convert", str(make(tmp_path, [[0, 0, 10, 10]])), "--out", str(out)]
+        assert CliRunner().invoke(data, arguments).exit_code == 0
+    assert (tmp_path / "train.json.earlier-1").read_bytes() == out.read_bytes()
+
+
 def test_stats__by_hand(tmp_path: Path) -> None:
     path = make(tmp_path, [[0, 0, 10, 10], [0, 0, 20, 20], [0, 0, 40, 10]])
     result = CliRunner().invoke(data, ["stats", str(path), "--size", "100x400", "--json"])

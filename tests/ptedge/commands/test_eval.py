@@ -14,7 +14,7 @@ from square_finder import SIGMA, SquareFinder, write_squares
 
 from ptedge.cli import cli
 from ptedge.commands.eval import format_table
-from ptedge.errors import InputError
+from ptedge.errors import InputError, OutputError
 
 
 @pytest.fixture
@@ -137,3 +137,29 @@ def test_eval__split(parts: Path, finder: SquareFinder) -> None:
     parts.write_text("train: images/train\nnames: [car, person]")
     with pytest.raises(InputError, match="no split to score on"):
         invoke("model.pt", parts)
+
+
+def test_eval__an_earlier_evaluation_steps_aside(data: Path, finder: SquareFinder, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (tmp_path / "out").mkdir()
+    (out / "notes.txt").write_text("mine")
+    invoke("model.pt", data, "--out", out, "--pictures", "3")
+    before = {path.name: path.read_bytes() for path in (out / "pictures").iterdir()}
+    result = invoke("model.pt", data, "--out", out, "--pictures", "1")
+    assert f"{out} held an earlier evaluation; it is in {out / 'earlier-1'} now" in result.stderr
+    assert sorted(p.name for p in out.iterdir()) == [
+        *("detections.json", "earlier-1", "notes.txt", "pictures", "results.json")
+    ]
+    assert len(list((out / "pictures").iterdir())) == 1  # not those of both
+    assert {path.name: path.read_bytes() for path in (out / "earlier-1" / "pictures").iterdir()} == before
+
+
+@pytest.mark.parametrize(("name", "text"), [("results.json", '{"mine": 1}'), ("detections.json", "[]")])
+def test_eval__what_is_of_no_evaluation_is_not_written_over(
+    data: Path, finder: SquareFinder, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text(text)
+    with pytest.raises(OutputError, match=rf"{name} is there already"):
+        invoke("model.pt", data, "--out", tmp_path / "out")
+    assert [(p.name, p.read_text()) for p in (tmp_path / "out").iterdir()] == [(name, text)]
