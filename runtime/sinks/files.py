@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
+from ptedge.errors import OutputError
 from ptedge.files import fit_name, shown_name, write_error
+from ptedge.folders import is_at
 from ptedge.frames.address import mask_credentials
 from ptedge.frames.source import Frame
 
-from .lines import LineFile
+from .lines import LineFile, taken_away
 
 JPEG_QUALITY = 92
 JPEG_SIDE = 65500  # pixels; the format has 65,535, the library that everyone uses less
@@ -188,6 +190,8 @@ class ImagesSink:
         self.left_out = LeftOut()
         try:
             path.mkdir(exist_ok=True)
+            # held open, so that another folder cannot be taken for it; Windows opens no folders, nor removes open ones
+            self._folder = os.open(path, os.O_RDONLY) if os.name == "posix" else None
         except OSError as error:
             raise write_error(path, error) from None
 
@@ -195,8 +199,10 @@ class ImagesSink:
         """Write one image, under a temporary name first.
 
         Raises:
-            OutputError: no image can be written any more.
+            OutputError: no image can be written any more, or somebody took the folder away.
         """
+        if self._folder is not None and not is_at(self.path, self._folder):
+            raise OutputError(taken_away(self.path))
         folder = self.path / result.source if result.source else self.path
         path = folder / image_name(result.frame, folder)
         temporary = path.with_name(f".{path.name}.tmp")
@@ -214,7 +220,10 @@ class ImagesSink:
             self.left_out.add(path, error.strerror or str(error))
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Let go of the folder."""
+        if self._folder is not None:
+            os.close(self._folder)
+            self._folder = None
 
 
 def image_name(frame: Frame, folder: Path = Path()) -> str:

@@ -96,6 +96,11 @@ class LineFile:
             raise write_error(self.path, error) from None
 
 
+def taken_away(path: Path) -> str:
+    """The sentence for a file or folder that somebody removed, or put another in its place."""
+    return f"{path} was removed or replaced while the run was writing to it. Start the run anew"
+
+
 def rotated_files(path: Path) -> list[tuple[int, Path]]:
     """The full files that came before a file of lines: (number, file), oldest first.
 

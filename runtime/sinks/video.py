@@ -16,6 +16,7 @@ from ptedge.errors import OutputError
 from ptedge.files import write_error
 
 from .files import LeftOut, Result
+from .lines import taken_away
 
 DEFAULT_FPS = 25.0
 SLOWEST_FPS = 1e-3  # a frame in a quarter of an hour: such frames are shown one after the other
@@ -24,7 +25,6 @@ MOST_SIDE = 8190  # pixels; MPEG-4 has 13 bits for a side
 RESERVE = 16 << 20  # bytes left on the disk when writing stops: OpenCV hides a full disk, and the index comes last
 LOOK_EVERY = 10  # frames between two looks at the disk
 LONGEST_GAP = 5.0  # seconds of standstill that are shown; a camera silent for an hour does not fill the disk
-ANEW = "Start the run anew"
 GAP_FRAMES = 2.5  # and so many frames of a slow source
 
 
@@ -64,7 +64,7 @@ class VideoSink:
             if self._written % LOOK_EVERY == 0 and shutil.disk_usage(self.path.parent).free < RESERVE:
                 raise OSError(errno.ENOSPC, "disk full")
             if self._writer is not None and self._written % LOOK_EVERY == 0 and not self._temporary.exists():
-                raise OutputError(f"{self.path.parent} was removed or replaced while the video was written. {ANEW}")
+                raise OutputError(taken_away(self.path))
         except OSError as error:
             raise write_error(self.path, error) from None
         try:
@@ -89,7 +89,7 @@ class VideoSink:
         self._writer = None
         try:
             if not self._temporary.exists():
-                raise OutputError(f"{self.path.parent} was removed or replaced while the video was written. {ANEW}")
+                raise OutputError(taken_away(self.path))
             if not _opens(self._temporary):
                 raise OutputError(f"cannot write {self.path}: the video is not whole. Is the disk full?")
             os.replace(self._temporary, self.path)

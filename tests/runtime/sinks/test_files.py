@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,17 @@ def test_result__name_that_is_no_utf8_in_every_file(tmp_path: Path) -> None:
         sink.close()
     assert r"caf\xe9.png" in (tmp_path / "d.csv").read_text("utf-8")
     assert json.loads((tmp_path / "coco.json").read_text("utf-8"))["images"][0]["file_name"] == r"caf\xe9.png"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder that is open cannot be removed there")
+@pytest.mark.parametrize("again", [False, True])
+def test_images__the_folder_is_taken_away(tmp_path: Path, again: bool) -> None:
+    sink = ImagesSink(tmp_path / "images")
+    sink.write(result(0))
+    shutil.rmtree(tmp_path / "images")
+    if again:
+        (tmp_path / "images").mkdir()
+    with pytest.raises(OutputError, match="images was removed or replaced while the run was writing"):
+        sink.write(result(1))
+    sink.close()
+    assert not again or list((tmp_path / "images").iterdir()) == []

@@ -162,7 +162,7 @@ def test_video__the_folder_is_removed_and_that_is_what_is_said(tmp_path: Path) -
         sink.write(result(i))  # OpenCV does not notice
     with pytest.raises(OutputError, match=r"cannot write .*No such file"):
         sink.write(result(10))
-    with pytest.raises(OutputError, match="out was removed or replaced while the video was written"):
+    with pytest.raises(OutputError, match=r"video\.mp4 was removed or replaced while the run was writing"):
         sink.close()
     (tmp_path / "out").mkdir()
     again = VideoSink(tmp_path / "out" / "video.mp4", 10.0)
@@ -171,7 +171,7 @@ def test_video__the_folder_is_removed_and_that_is_what_is_said(tmp_path: Path) -
     (tmp_path / "out").mkdir()
     for i in range(1, 10):
         again.write(result(i))
-    with pytest.raises(OutputError, match="out was removed or replaced"):
+    with pytest.raises(OutputError, match=r"video\.mp4 was removed or replaced"):
         again.write(result(10))
 
 
