@@ -1,5 +1,6 @@
 # make test    style, types and tests             make demo    the whole loop on generated scenes (about 10 minutes)
 # make wheel   build dist/*.whl                    make bench   speed of a bundle on this machine
+# make lock    versions and hashes for a device  make sbom    its bill of materials (CycloneDX), checked
 # make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another,
 #                                                  VENV=.venv-3.12 beside it.
 
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := ptedge training export runtime samples
 
-.PHONY: test lint types pytest demo bench wheel format clean
+.PHONY: test lint types pytest demo bench wheel format lock sbom clean
 .DEFAULT_GOAL := test
 
 test: lint types pytest
@@ -41,6 +42,15 @@ bench: $(STAMP)
 wheel: $(STAMP)
 	rm -rf build/lib dist
 	$(BIN)/python -m build --wheel
+
+# a device's packages with hashes, for this Python on this machine, into requirements/
+lock: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=23.2"
+	$(BIN)/python .ci/lock.py
+
+# into build/sbom/
+sbom:
+	.ci/sbom $(PYTHON)
 
 $(STAMP): pyproject.toml .ci/tensorrt_stubs.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \

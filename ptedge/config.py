@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ptedge.errors import ConfigError
+from ptedge.files import read_bounded
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -45,18 +46,34 @@ def load_config(
     """
     values: dict[str, Any] = {}
     if path is not None:
-        try:
-            values = tomllib.loads(path.read_text("utf-8"))
-        except OSError as error:
-            raise ConfigError(f"cannot read configuration {path}: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        values = read_toml(path)
     for override in overrides:
         _apply_override(values, override)
     if defaults is not None:
         values = _merge(defaults, values)
     where = "--set" if path is None else f"{path} and --set" if overrides else str(path)
     return from_dict(cls, values, where)
+
+
+def read_toml(path: Path, what: str = "configuration") -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Args:
+        path: the file.
+        what: it is, for messages.
+
+    Raises:
+        ConfigError: unreadable, no regular file, too large, not UTF-8, or not TOML.
+    """
+    try:
+        values: dict[str, Any] = tomllib.loads(read_bounded(path).decode("utf-8").replace("\r\n", "\n"))
+        return values
+    except OSError as error:
+        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not valid TOML: nested too deep") from None
 
 
 def from_dict(cls: type[T], values: Mapping[str, Any], where: str) -> T:

@@ -20,7 +20,7 @@ from typing import Any
 from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, OutputError
-from ptedge.files import atomic_write, cut_last_line, write_error, write_json
+from ptedge.files import atomic_write, cut_last_line, parse_json, read_bounded, write_error, write_json
 from ptedge.folders import LOCK_NAME
 
 SCHEMA = 1
@@ -140,7 +140,7 @@ def open_field(path: Path) -> FieldFolder:
     """
     where = path / FIELD_NAME
     try:
-        about = json.loads(where.read_text("utf-8"))
+        about = parse_json(read_bounded(where))
     except OSError as error:
         raise ArtifactError(
             f"{path} is no field folder: cannot read {where.name} ({error.strerror}). ptedge run --collect makes one"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ptedge.errors import OutputError
-from ptedge.files import shown_name, write_json
+from ptedge.files import parse_json, read_bounded, shown_name, write_json
 from ptedge.folders import refuse_strangers, set_aside
 
 from .counters import RunSource
@@ -20,6 +19,7 @@ from .sinks.lines import rotated_files
 
 DEFAULT_OUT = Path("runs/detect")
 RECORD = "run.json"
+MOST_BYTES = 64 << 20  # of the record, which names every picture of every run
 COMMAND = "ptedge run"
 LINES = ("detections.jsonl", "detections.csv")
 STARTS_KEPT = 100  # of a service that is restarted for years
@@ -72,7 +72,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         OutputError: it is none of ours.
     """
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = parse_json(read_bounded(path, MOST_BYTES))
         names, starts, runs = found["files"], found["starts"], found["runs"]
         ours = found["command"] == COMMAND and isinstance(starts, int) and isinstance(runs, list)
         if ours and all(isinstance(name, str) and Path(name).name == name not in ("..", RECORD) for name in names):

@@ -18,7 +18,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS_TORCH = re.compile(
-    r"^(import|from) (torch|tiny_detector|training_shell|ptedge\.(detector|training|export))\b", re.M
+    r"^(import|from) (torch|tiny_detector|training_shell|hostile_files"
+    r"|ptedge\.(detector|training|export|artifacts\.checkpoint))\b",
+    re.M,
 )
 
 settings.register_profile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import torch
+import pytest
 
 from ptedge.artifacts.bundle import write_bundle
 from ptedge.artifacts.lineage import Lineage
@@ -14,6 +14,8 @@ from ptedge.artifacts.manifest import Manifest
 
 def write_checkpoint(path: Path, kind: str = "adapted") -> Path:
     """As ptedge.artifacts.checkpoint writes it, with two anchors for weights."""
+    torch = pytest.importorskip("torch", reason="checkpoints are made with torch")
+
     header = {
         "config": {"backbone": "efficientnet_lite0", "input_size": [224, 400]},
         "class_names": ["car", "person"],

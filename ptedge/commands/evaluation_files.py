@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ from ptedge.data.coco_results import coco_results
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
-from ptedge.files import atomic_write, fit_name, write_json
+from ptedge.files import atomic_write, fit_name, parse_json, read_bounded, write_json
 from ptedge.folders import refuse_strangers, set_aside
 from ptedge.frames.images import read_image
 from ptedge.scores.average_precision import match_detections
 
+MOST_RESULTS = 64 << 20  # bytes of results.json
 SURE = 0.5  # score from which a detection is drawn, and is an error when no box is there
 
 TRUTH = (255, 255, 255)  # RGB of labelled boxes
@@ -50,7 +50,7 @@ def make_room(folder: Path) -> Path | None:
 
 def _is_evaluation(path: Path) -> bool:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = parse_json(read_bounded(path, MOST_RESULTS))
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and {"model_hash", "AP50"} <= found.keys()

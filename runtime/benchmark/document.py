@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 
 from ptedge.config import from_dict, require, require_one_of
 from ptedge.errors import ConfigError, InputError
+from ptedge.files import read_bounded
 
 from .measure import MEASURED, STAGES
 from .report import SCHEMA
 
 Number: TypeAlias = int | float
+MOST_BYTES = 64 << 20  # of a report; one of a minute has 50 kB
 PRECISIONS = ("fp32", "fp16", "int8")
 
 
@@ -238,10 +240,10 @@ def read_report(path: Path) -> Report:
     """
     again = "Write one: ptedge benchmark BUNDLE --out FILE"
     try:
-        values = json.loads(path.read_text("utf-8"), parse_constant=_refuse)
+        values = json.loads(read_bounded(path, MOST_BYTES), parse_constant=_refuse)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}. {again}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a JSON document: {error}. {again}") from None
     if not isinstance(values, dict) or not str(values.get("schema", "")).startswith("ptedge.benchmark/"):
         raise InputError(f"{path} is no report of ptedge benchmark. {again}")

@@ -9,7 +9,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptedge.config import from_dict, load_config, require, require_one_of, to_dict
+from ptedge.config import from_dict, load_config, read_toml, require, require_one_of, to_dict
 from ptedge.errors import ConfigError
 
 
@@ -217,3 +217,19 @@ def test_from_dict__wrong_values_of_json_are_named(values: dict[str, object], me
     with pytest.raises(ConfigError) as caught:
         from_dict(Reading, values, "r")
     assert str(caught.value) == message
+
+
+def test_read_toml__line_ends_depth_size_and_kind(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_bytes(b'a = 1\r\nb = "\xc3\xbc"\r\n')
+    assert read_toml(path) == {"a": 1, "b": "ü"}
+    path.write_bytes(b"a = " + b"[" * 5000 + b"]" * 5000)
+    with pytest.raises(ConfigError, match="not valid TOML: nested too deep"):
+        read_toml(path)
+    path.write_bytes(b"#" * (5 << 20))
+    with pytest.raises(ConfigError, match=r"cannot read study .*more than 4 MB"):
+        read_toml(path, "study")
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(ConfigError, match="a device, not a file"):
+        read_toml(path)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ptedge.config import read_toml
 from ptedge.errors import ConfigError, InputError
 
 from .load import settings_of, unknown_row
 from .plan import Row, Study, slug
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 NO_MATTER = ("workers", "curves")  # settings that change no weight
 
@@ -126,7 +120,7 @@ def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int
     told = {
         "kind": row.kind,
         "start": start.fingerprint if start is not None else "",
-        "settings": tomllib.loads(Path(config).read_text("utf-8")) if config else {},
+        "settings": read_toml(Path(config)) if config else {},
         "set": [value for value in sets if value.partition("=")[0].strip() not in NO_MATTER],
     }
     fingerprint = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ptedge.config import from_dict, load_config
+from ptedge.config import from_dict, load_config, read_toml
 from ptedge.errors import ConfigError
 
 from .plan import Row, Study, slug
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from ..config import AdaptConfig, TrainConfig
@@ -37,12 +31,7 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
         ConfigError: unreadable, unknown keys, rows that start from nothing or in a circle, settings that a run would
             refuse.
     """
-    try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read study {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    values = read_toml(path, "study")
     _complete(values, path.resolve().parent, data, overrides)
     for part in _tables(values, "row"):
         from_dict(Row, part, f"{path}: row {part.get('name', '')!r}")  # so that what is wrong names its row
