@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ptedge.artifacts.trust import Trust
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import open_predictor
 from ptedge.backends.runner import BACKENDS
 from ptedge.commands.evaluation_files import make_room, write_evaluation
@@ -74,6 +75,8 @@ def evaluate(
     if out is not None:
         make_output_folder(out)  # what cannot be written is said before the work
     predictor = open_predictor(model, backend=backend, threads=threads, trust=Trust.read(keys))
+    if isinstance(predictor, BundlePredictor):
+        click.echo(f"signature: {predictor.signature}", err=True)
     try:
         dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
         if limit is not None:

@@ -85,6 +85,8 @@ def _open(
             log(f"without {backend}: {error}")
             skipped.append({"bundle": str(bundle), "backend": backend, "why": str(error)})
             continue
+        if not found:
+            log(f"{bundle}: signature {predictor.signature}")
         found.append((str(bundle), predictor, time.perf_counter() - start))
     if not found and problem is not None:
         raise problem

@@ -10,11 +10,13 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from keys import key_pair
 from square_finder import SIGMA, SquareFinder, write_squares
+from tiny_model import tiny_bundle
 
 from ptedge.cli import cli
 from ptedge.commands.eval import format_table
-from ptedge.errors import InputError, OutputError
+from ptedge.errors import ArtifactError, InputError, OutputError
 
 
 @pytest.fixture
@@ -163,3 +165,11 @@ def test_eval__what_is_of_no_evaluation_is_not_written_over(
     with pytest.raises(OutputError, match=rf"{name} is there already"):
         invoke("model.pt", data, "--out", tmp_path / "out")
     assert [(p.name, p.read_text()) for p in (tmp_path / "out").iterdir()] == [(name, text)]
+
+
+def test_eval__signature_is_told_and_checked_with_trust(data: Path, tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b", class_names=("car", "person")).path
+    assert "signature: none: its hashes show that it is whole" in invoke(bundle, data, "--backend", "cpu").stderr
+    _, public = key_pair(tmp_path)
+    with pytest.raises(ArtifactError, match="nobody vouches"):
+        invoke(bundle, data, "--backend", "cpu", "--trust", public)

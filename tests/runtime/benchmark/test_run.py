@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fake_tensorrt import FakeDriver, fake_tensorrt, graph_tensors
+from keys import key_pair
 from made_report import assert_fits_schema
 from tiny_model import ANSWER, HEIGHT, ROWS, WIDTH, tiny_bundle, tiny_onnx
 
@@ -123,3 +124,10 @@ def test_benchmark__errors(bundle: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert isinstance(ptedge("benchmark", bundle, "--backend", "all", check=False).exception, ArtifactError)
     assert ptedge("benchmark", check=False).exit_code == 2
     assert ptedge("benchmark", bundle, "--compare", "a", "b", check=False).exit_code == 2
+
+
+def test_benchmark__trust(bundle: Path, tmp_path: Path) -> None:
+    _, public = key_pair(tmp_path)
+    refused = ptedge("benchmark", bundle, *QUICK, "--trust", public, check=False)
+    assert isinstance(refused.exception, ArtifactError) and "nobody vouches" in str(refused.exception)
+    assert "signature none: its hashes show that it is whole" in ptedge("benchmark", bundle, *QUICK).stderr
