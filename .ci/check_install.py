@@ -12,9 +12,11 @@ from pathlib import Path
 
 PARTS = ("training", "export", "runtime", "samples")
 WORKSHOP_ONLY = ("torch", "torchvision", "timm", "onnx", "rich", "tomli_w")
-NEEDS_TORCH = (
-    *("ptedge.training", "ptedge.export", "ptedge.detector"),
+NEEDS_TORCH = ("ptedge.training.", "ptedge.detector.")  # packages
+MODULES_WITH_TORCH = (
     *("ptedge.artifacts.checkpoint", "ptedge.backends.checkpoint_predictor"),
+    *("ptedge.export.graph", "ptedge.export.graph_ops", "ptedge.export.to_onnx", "ptedge.export.to_bundle"),
+    *("ptedge.export.verify.reference", "ptedge.export.verify.near_ties"),
 )
 
 
@@ -45,7 +47,8 @@ def main() -> None:
     if missing:
         sys.exit(f"not in the wheel: {', '.join(missing)}")
 
-    loaded = [name for name in modules if not name.startswith(NEEDS_TORCH) or name.endswith(".cli")]
+    free = [name for name in modules if name not in MODULES_WITH_TORCH]
+    loaded = [name for name in free if not f"{name}.".startswith(NEEDS_TORCH) or name.endswith(".cli")]
     for name in loaded:
         importlib.import_module(name)
     print(f"wheel: {len(modules)} modules installed, {len(loaded)} load without torch")

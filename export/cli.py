@@ -104,7 +104,7 @@ def export(
     height, width = bundle.manifest.input_size
     click.echo(
         f"{bundle.path}: input {batch} x {height}x{width}, {report.nodes} operators, {report.size / 1e6:.1f} MB. "
-        f"Next: ptedge verify {out} --against {checkpoint}",
+        f"Next: ptedge verify {out} --against {checkpoint} --frames FRAMES",
         err=True,
     )
 
@@ -179,12 +179,17 @@ def build(
 
         click.echo(json.dumps({"bundle": str(bundle), "new": new, "engine": to_dict(record)}, indent=2))
     how = f"built in {record.seconds:.0f} s" if new else "nothing changed since it was built; --force builds again"
-    click.echo(f"{bundle / record.file}: {how}. Next: ptedge verify {bundle} --backend tensorrt", err=True)
+    check = f"ptedge verify {bundle} --backend cpu,tensorrt --frames FRAMES"
+    click.echo(f"{bundle / record.file}: {how}. Next: {check}", err=True)
 
 
 @click.command()
 @click.argument("bundle", type=PATH)
-@click.option("--against", type=PATH, help="The checkpoint it was exported from; looked for beside it when not given.")
+@click.option(
+    "--against",
+    type=PATH,
+    help="The checkpoint it was exported from; needs torch. Without this option it is looked for beside the bundle.",
+)
 @click.option("--frames", metavar="FRAMES", help="Real frames to compare on: image, folder, list, video, field folder.")
 @click.option("--limit", type=click.IntRange(min=1), default=16, show_default=True, help="At most this many frames.")
 @click.option("--data", type=PATH, help="Labelled data: compare AP50, AP75 and coverage of sigma on it as well.")
@@ -215,14 +220,18 @@ def verify(
     matched. Float32 on the CPU must agree within 0.1 pixel, scores and sigma within 0.1 %, near-ties apart; other
     arithmetic has limits of its own, which are printed. After a failure the first layer that departs is named.
 
+    On a device, without torch and onnx, the backends are compared with each other. Exit status: 0 when detections were
+    compared and all checks hold; 1 when one does not, or when nothing was compared.
+
     \b
     Example: ptedge verify bundle --against runs/adapted/model.pt --frames video.mp4 --data val.json
+             ptedge verify bundle --backend cpu,tensorrt --frames video.mp4
     """
     from ptedge.artifacts.trust import Trust
-    from ptedge.errors import ArtifactError
+    from ptedge.errors import ArtifactError, InputError
 
     from .verify.check import failed
-    from .verify.report import failure, to_document, to_lines
+    from .verify.report import failure, nothing_compared, to_document, to_lines
     from .verify.verify import allowed, verify_bundle
 
     trust = Trust.read(keys)
@@ -233,12 +242,10 @@ def verify(
         click.echo(json.dumps(to_document(checks, bundle, source, allowed(bundle)), indent=2))
     else:
         click.echo("\n".join([*to_lines(checks), allowed(bundle)]))
-    if source is None:
-        click.echo(
-            "no checkpoint beside the bundle matches its lineage; to compare, give --against CHECKPOINT", err=True
-        )
     if failed(checks):
         raise ArtifactError(failure(checks, bundle, source))
+    if nothing := nothing_compared(checks, bundle):
+        raise InputError(nothing)
 
 
 @click.command()

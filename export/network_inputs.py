@@ -12,6 +12,7 @@ from ptedge.frames.source import open_frames
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
 
 Images = NDArray[np.uint8]  # [N, 3, H, W]
+FRAMES = "frames"  # the scene of the user's own frames; all others are made
 
 
 def make_scenes(size: tuple[int, int]) -> dict[str, Images]:

@@ -17,9 +17,10 @@ from ptedge.signals import unwatch
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
+EXPORT_WITH_TORCH = r"export\.(graph|graph_ops|to_onnx|to_bundle|verify\.reference|verify\.near_ties)"
 NEEDS_TORCH = re.compile(
     r"^(import|from) (torch|tiny_detector|training_shell|hostile_files"
-    r"|ptedge\.(detector|training|export|artifacts\.checkpoint))\b",
+    rf"|ptedge\.(detector|training|{EXPORT_WITH_TORCH}|artifacts\.checkpoint))\b",
     re.M,
 )
 

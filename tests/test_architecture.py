@@ -49,9 +49,14 @@ CORE += ("commands",)
 TRAINING = ("losses", "batches", "watch", "task", "loop", "run", "mutual", "pretrain", "adapt", "cli")
 
 
+# of the files beside training/ and the detector; the rest of export/ serves `build` and `verify` on a device
+WITH_TORCH = ("ptedge/artifacts/checkpoint.py", "ptedge/backends/checkpoint_predictor.py")
+WITH_TORCH += ("export/graph.py", "export/graph_ops.py", "export/to_onnx.py", "export/to_bundle.py")
+WITH_TORCH += ("export/verify/reference.py", "export/verify/near_ties.py")
+
+
 def may_use_torch(path: Path) -> bool:
-    files = ("ptedge/artifacts/checkpoint.py", "ptedge/backends/checkpoint_predictor.py")
-    return name_of(path) in files or name_of(path).startswith(("ptedge/detector/", "training/", "export/"))
+    return name_of(path) in WITH_TORCH or name_of(path).startswith(("ptedge/detector/", "training/"))
 
 
 def imports_at_head(path: Path) -> set[str]:

@@ -36,12 +36,14 @@ class DataDifference:
         reference: (AP50, AP75, coverage within 1 sigma, within 2 sigma).
         found: the same of the other.
         deviation: of the detections themselves.
+        detections: of both, sure or not.
     """
 
     limits: Limits
     reference: tuple[float, float, float, float]
     found: tuple[float, float, float, float]
     deviation: Deviation
+    detections: int
 
     @property
     def passed(self) -> bool:
@@ -99,9 +101,9 @@ def answer_data(answer: Answer, dataset: Dataset, size: tuple[int, int], sigma_s
 
 def compare_data(reference: EvaluationResult, found: EvaluationResult, limits: Limits) -> DataDifference:
     """Compare two implementations on the same data."""
-    return DataDifference(
-        limits, _row(reference), _row(found), deviation(reference.detections, found.detections, limits)
-    )
+    difference = deviation(reference.detections, found.detections, limits)
+    count = sum(len(one) for one in (*reference.detections, *found.detections))
+    return DataDifference(limits, _row(reference), _row(found), difference, count)
 
 
 def _row(answer: EvaluationResult) -> tuple[float, float, float, float]:

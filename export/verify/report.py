@@ -30,13 +30,58 @@ def to_document(checks: Sequence[BundleCheck], bundle: Path, checkpoint: Path | 
         checkpoint: what it was compared with; ``None`` for nothing.
         limits: what was allowed, in words.
     """
+    nothing = nothing_compared(checks, bundle)
     return {
         "bundle": str(bundle),
         "against": str(checkpoint) if checkpoint else None,
-        "passed": not failed(checks),
+        "passed": not failed(checks) and nothing is None,
+        "compared_detections": compared_detections(checks),
+        "compared_nothing": nothing,
         "limits": limits,
         "checks": [{"check": c.name, "passed": c.passed, "judged": c.judged, "detail": c.detail} for c in checks],
     }
+
+
+def compared_detections(checks: Sequence[BundleCheck]) -> int:
+    """Detections, of both sides, in all comparisons that were judged."""
+    return sum(check.compared or 0 for check in checks if check.judged)
+
+
+def nothing_compared(checks: Sequence[BundleCheck], bundle: Path) -> str | None:
+    """Why the checks compared no detection and what to do about it, in words; ``None`` when they compared some.
+
+    Args:
+        checks: of the bundle.
+        bundle: as the user named it.
+    """
+    comparisons = [check for check in checks if check.compared is not None]
+    if compared_detections(checks) or failed(comparisons):
+        return None
+    if not comparisons:
+        return f"{bundle}: nothing was compared, as {_one_alone(checks, bundle)}"
+    if not any(check.judged for check in comparisons):
+        why = "an int8 bundle is judged on frames, and none were given"
+    else:
+        why = "no image gave a detection that counts, on either side"
+    return f"{bundle}: nothing was compared, as {why}. Give frames that show objects: --frames FRAMES"
+
+
+def _one_alone(checks: Sequence[BundleCheck], bundle: Path) -> str:
+    """What there was, which is too little to compare, and what would add to it."""
+    tried = {check.backend for check in checks if check.backend}
+    ran = sorted({check.backend for check in checks if check.backend and check.judged})
+    if not ran:
+        return "no backend runs here. The lines above say why"
+    had = f"only one backend ran ({', '.join(ran)}), and no checkpoint"
+    if "cpu" not in ran:
+        return f"{had}. Let the CPU answer as well: ptedge verify {bundle} --backend {','.join(['cpu', *ran])}"
+    engine = f"Build an engine for this device (ptedge build {bundle})"
+    if "tensorrt" not in tried:
+        engine = "Leave --backend out, which takes what is there"
+    return (
+        f"{had}. {engine}, or compare with the checkpoint where torch is installed: "
+        f"ptedge verify {bundle} --against CHECKPOINT"
+    )
 
 
 def failure(checks: Sequence[BundleCheck], bundle: Path, checkpoint: Path | None) -> str:

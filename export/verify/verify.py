@@ -1,27 +1,31 @@
-"""Does a bundle answer as its checkpoint does? The course of ``ptedge verify``, and its report."""
+"""Does a bundle answer as its checkpoint does, and as on other backends? The course of ``ptedge verify``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptedge.artifacts.bundle import Bundle, open_bundle
 from ptedge.artifacts.manifest import Manifest
 from ptedge.artifacts.trust import Trust
 from ptedge.backends.runner import Runner
 from ptedge.data.dataset import Dataset
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.errors import MissingExtraError
 from ptedge.files import sha256_file
 from ptedge.scores.evaluation import EvaluationResult
 
 from ..check_graph import check_graph
-from ..network_inputs import first_frames, make_scenes
-from .answers import detect_all, infer_all, to_rows
+from ..network_inputs import FRAMES, Images, first_frames, make_scenes
+from .answers import infer_all, to_rows
 from .backends import TriedBackend, try_backends
-from .check import BundleCheck
+from .check import BundleCheck, without_package
 from .labelled import Answer, answer_data, compare_data, open_labelled
 from .limits import BY_PRECISION, limits_for
-from .scenes import FRAMES, SceneChecks
+from .scenes import SceneChecks
+
+if TYPE_CHECKING:  # torch, which devices do not have
+    from .reference import Reference
 
 
 def verify_bundle(
@@ -39,7 +43,8 @@ def verify_bundle(
 
     Args:
         path: bundle folder or ONNX file.
-        against: its checkpoint; ``None`` looks beside the bundle for the one the lineage names.
+        against: its checkpoint, which takes torch; ``None`` looks beside the bundle for the one the lineage names, and
+            without torch compares backends with each other alone.
         frames: real frames to compare on, beside the made ones.
         limit: at most this many of them.
         data: labelled data to compare average precision and coverage of sigma on.
@@ -54,20 +59,21 @@ def verify_bundle(
         ArtifactError: the bundle or the checkpoint cannot be opened (a hash differs, for example).
         InputError: no such frames or data, or ``against`` is missing.
         BackendError: a backend asked for is not there.
+        MissingExtraError: ``against`` is given and torch is not installed.
     """
     bundle = open_bundle(path, trust)
     manifest = bundle.manifest
     checks = check_files(bundle)
-    source = against if against is not None else find_checkpoint(bundle)
     scenes = make_scenes(manifest.input_size)
     if frames is not None:
         scenes[FRAMES] = first_frames(frames, manifest.input_size, limit)
-    on_scenes = SceneChecks(bundle, scenes, source)
-    if source is not None:
-        checks += [check_lineage(bundle, source), *on_scenes.check_checkpoint()]
+    source, reference, found = _open_reference(bundle, scenes, against)
+    checks += found
+    on_scenes = SceneChecks(bundle, scenes, reference)
     on_data = None
     if data is not None:
-        on_data = _DataChecks(manifest, open_labelled(data, manifest.class_names, images), on_scenes.model)
+        dataset = open_labelled(data, manifest.class_names, images)
+        on_data = _DataChecks(manifest, dataset, reference.detect if reference is not None else None)
     for tried in try_backends(bundle, backends):
         runner = tried.runner
         if runner is None:
@@ -80,12 +86,35 @@ def verify_bundle(
     return checks, source
 
 
+def _open_reference(
+    bundle: Bundle, scenes: dict[str, Images], against: Path | None
+) -> tuple[Path | None, Reference | None, list[BundleCheck]]:
+    """The checkpoint to compare with, if there is one and torch to run it, and what checking it by itself found."""
+    source = against if against is not None else find_checkpoint(bundle)
+    if source is None:
+        detail = "not compared: none beside the bundle matches its lineage; --against CHECKPOINT names it"
+        return None, None, [BundleCheck("checkpoint", True, detail, judged=False)]
+    try:
+        from .reference import Reference
+
+        reference = Reference(bundle, scenes, source)
+    except ModuleNotFoundError as error:
+        absent = without_package("checkpoint", error)
+        if against is not None:
+            raise MissingExtraError(
+                f"--against runs the checkpoint with {error.name}, which is not installed. Install it with: "
+                'pip install "ptedge[export]"; without --against, backends are compared with each other'
+            ) from None
+        return None, None, [absent]
+    return source, reference, [check_lineage(bundle, source), *reference.check_checkpoint()]
+
+
 class _DataChecks:
     """Backends on labelled data, against the checkpoint; without one, against the first of them."""
 
-    def __init__(self, manifest: Manifest, dataset: Dataset, model: ProbabilisticFasterRCNN | None) -> None:
+    def __init__(self, manifest: Manifest, dataset: Dataset, checkpoint: Answer | None) -> None:
         self._manifest, self._dataset = manifest, dataset
-        self._reference = None if model is None else self._answer(lambda images: detect_all(model, images))
+        self._reference = None if checkpoint is None else self._answer(checkpoint)
 
     def check_backend(self, tried: TriedBackend, runner: Runner) -> list[BundleCheck]:
         """What one backend finds; none for the first, where nothing else is there to compare with."""
@@ -95,26 +124,31 @@ class _DataChecks:
             return []
         difference = compare_data(self._reference, found, limits_for(self._manifest.precision, tried.backend))
         name = f"{tried.name}, data"
-        return [BundleCheck(name, difference.passed, str(difference), backend=tried.backend)]
+        passed, count = difference.passed, difference.detections
+        return [BundleCheck(name, passed, str(difference), backend=tried.backend, compared=count)]
 
     def _answer(self, answer: Answer) -> EvaluationResult:
         return answer_data(answer, self._dataset, self._manifest.input_size, self._manifest.sigma_scale)
 
 
 def check_files(bundle: Bundle) -> list[BundleCheck]:
-    """The bundle by itself: that it opened says that its files match; its graph is held to the contract.
+    """The bundle by itself: that it opened says that its files match; its graph is held to the contract, with onnx.
 
     Raises:
         ArtifactError: the graph breaks it.
     """
     manifest = bundle.manifest
-    report = check_graph(
-        bundle.read_model(), manifest.batch, manifest.input_size, manifest.max_detections, manifest.precision
-    )
+    model, size, rows = bundle.read_model(), manifest.input_size, manifest.max_detections
+    try:
+        report = check_graph(model, manifest.batch, size, rows, manifest.precision)
+    except ModuleNotFoundError as error:
+        graph = without_package("graph", error)
+    else:
+        graph = BundleCheck("graph", True, f"{report.nodes} operators, {report.size / 1e6:.1f} MB, fixed shapes")
     return [
         BundleCheck("files", True, f"match the manifest, model {bundle.model_hash[:12]}"),
         BundleCheck("signature", True, bundle.signature, judged=bundle.trust is not None),
-        BundleCheck("graph", True, f"{report.nodes} operators, {report.size / 1e6:.1f} MB, fixed shapes"),
+        graph,
     ]
 
 

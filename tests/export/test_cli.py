@@ -74,14 +74,36 @@ def test_describe_conversion__names_few_layers_and_counts_many() -> None:
     assert "; float16 in 7 others (manifest.json, conversion, names them); " in describe_conversion("int8", many)
 
 
-def test_verify__json_is_one_document(bundle: Path, tmp_path: Path) -> None:
-    shutil.copytree(bundle, tmp_path / "bundle")
-    result = CliRunner().invoke(cli, ["verify", str(tmp_path / "bundle"), "--json"])
+def test_verify__json_is_one_document(bundle: Path, checkpoint: Path) -> None:
+    arguments = ["verify", str(bundle), "--backend", "cpu", "--against", str(checkpoint), "--json"]
+    result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
-    assert document["passed"] is True
-    assert document["against"] is None
-    assert "--against CHECKPOINT" in result.stderr
+    assert (document["passed"], document["compared_nothing"]) == (True, None)
+    assert document["against"] == str(checkpoint)
+    assert document["compared_detections"] > 0
+    assert result.stderr == ""
+
+
+def test_verify__a_bundle_alone_on_one_backend_compares_nothing(bundle: Path, tmp_path: Path) -> None:
+    shutil.copytree(bundle, tmp_path / "bundle")
+    result = CliRunner().invoke(cli, ["verify", str(tmp_path / "bundle"), "--backend", "cpu", "--json"])
+    document = json.loads(result.stdout)
+    assert (document["passed"], document["compared_detections"], document["against"]) == (False, 0, None)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == document["compared_nothing"]
+    assert str(result.exception).endswith("--against CHECKPOINT")
+
+
+def test_verify__int8_without_frames_compares_nothing(
+    bundle: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ptedge.export.verify import verify as module
+
+    made = BundleCheck("noise", True, "2 images", judged=False, backend="cpu", compared=7)
+    monkeypatch.setattr(module, "verify_bundle", lambda *_, **__: ([made], checkpoint))
+    error = str(CliRunner().invoke(cli, ["verify", str(bundle)]).exception)
+    assert "an int8 bundle is judged on frames, and none were given. Give frames that show objects: --frames" in error
 
 
 def test_verify__failure_shows_the_table_and_one_sentence(
