@@ -13,6 +13,7 @@ __all__ = [
     "detections",
     "draw",
     "errors",
+    "figures",
     "files",
     "folders",
     "graph_contract",

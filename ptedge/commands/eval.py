@@ -1,4 +1,4 @@
-"""``ptedge eval``: average precision and quality of sigma of any model on any labelled data."""
+"""``ptedge eval``: average precision, quality of sigma and errors of the sides of any model on any labelled data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from ptedge.artifacts.trust import Trust
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import open_predictor
 from ptedge.backends.runner import BACKENDS
-from ptedge.commands.evaluation_files import make_room, write_evaluation
+from ptedge.commands.evaluation_files import SIDES_PLOT, make_room, write_evaluation
+from ptedge.commands.sides_plot import plot_sides
 from ptedge.data import open_dataset
+from ptedge.figures import NO_MATPLOTLIB, can_draw
 from ptedge.files import make_output_folder
 from ptedge.folders import hold_folder
-from ptedge.scores.evaluation import MATCH_IOU, evaluate_model
-from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
+from ptedge.scores.evaluation import MATCH_IOU, EvaluationResult, evaluate_model
+from ptedge.scores.sides import SIDES
+from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SHARES
 
 
 @click.command()
@@ -31,7 +34,7 @@ from ptedge.scores.sigma_quality import EXPECTED_COVERAGE
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Also write results.json, detections.json (COCO results) and pictures of the worst images here.",
+    help="Also write results.json, detections.json (COCO results), pictures of the worst images and sides.png here.",
 )
 @click.option(
     "--backend",
@@ -66,7 +69,7 @@ def evaluate(
     """Score MODEL (checkpoint, bundle, model.onnx or engine) on the labelled DATA.
 
     AP50 and AP75 are VOC all-point average precision at IoU 0.5 and 0.75; AP is COCO's mean over IoU 0.50 to 0.95.
-    Images without objects count. Sigma is judged on the true positives.
+    Images without objects count. Sigma and the sides are judged on the true positives.
 
     \b
     Example:
@@ -101,8 +104,16 @@ def evaluate(
             if (moved := make_room(out)) is not None:
                 click.echo(f"{out} held an earlier evaluation; it is in {moved} now", err=True)
             write_evaluation(out, document, result.detections, dataset, pictures)
+            _draw_sides(result, model, data, out / SIDES_PLOT)
         click.echo(f"wrote {out}", err=True)
     click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else format_table(document))
+
+
+def _draw_sides(result: EvaluationResult, model: Path, data: Path, path: Path) -> None:
+    if not can_draw():
+        click.echo(f"no {path.name}: {NO_MATPLOTLIB}", err=True)
+    elif plot_sides(result, f"Sides of boxes: {model} on {data}", path) is None:
+        click.echo(f"no {path.name}: no detection found its box", err=True)
 
 
 def format_table(document: dict[str, Any]) -> str:
@@ -128,7 +139,10 @@ def format_table(document: dict[str, Any]) -> str:
         f"{name:<{name_width}}  {row['boxes']:>6}  {_number(row['AP50'])}  {_number(row['AP75'])}  {_number(row['AP'])}"
         for name, row in rows
     ]
-    return "\n".join([*lines, "", *_sigma_lines(document["sigma"])])
+    lines += ["", *_sigma_lines(document["sigma"])]
+    if document["sigma"]["matches"]:
+        lines += ["", *_side_lines(document["sides"]), "", *_offset_lines(document)]
+    return "\n".join(lines)
 
 
 def _sigma_lines(sigma: dict[str, Any]) -> Sequence[str]:
@@ -147,6 +161,41 @@ def _sigma_lines(sigma: dict[str, Any]) -> Sequence[str]:
     ]
     head = f"sigma of the box sides, over {sigma['matches']} true positives (IoU {MATCH_IOU:g})"
     return [head, *(f"  {name:<20}{_number(sigma[key])}  {meaning}" for name, key, meaning in rows)]
+
+
+def _side_lines(sides: dict[str, Any]) -> Sequence[str]:
+    rows = [
+        ("offset", "median, above 0 is too far right or down"),
+        ("spread", "robust deviation from it"),
+        ("sigma", "median; as large as the spread if sigma is true"),
+    ]
+    return [
+        f"{'sides, shares of the box':<24}{''.join(f'{side:>9}' for side in SIDES)}",
+        *(
+            f"  {key:<22}{''.join(_column(sides[side][key], key == 'offset') for side in SIDES)}  {meaning}"
+            for key, meaning in rows
+        ),
+    ]
+
+
+def _offset_lines(document: dict[str, Any]) -> Sequence[str]:
+    shares = [f"coverage_{share}" for share in SHARES]
+    scores = ("AP50", "AP75", "AP")
+    rows = [
+        ("as it is", {**document, **document["sigma"]}),
+        ("offset removed", document["offset_removed"]),
+        ("if sigma is true", {f"coverage_{share}": share / 100 for share in SHARES}),
+    ]
+    head = "".join(f"{name:>9}" for name in (*scores, *(f"in {share} %" for share in SHARES)))
+    return [
+        f"{'what the offset costs':<24}{head}",
+        *(f"  {name:<22}{''.join(_column(row.get(key)) for key in (*scores, *shares))}" for name, row in rows),
+        "  offset removed: by the medians of these same labels, to find the cause; not a score to report",
+    ]
+
+
+def _column(value: float | None, sign: bool = False) -> str:
+    return f"{'-':>9}" if value is None else f"{value:>+9.3f}" if sign else f"{value:>9.3f}"
 
 
 def _number(value: float | None) -> str:

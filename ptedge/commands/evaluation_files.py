@@ -27,7 +27,7 @@ TRUTH = (255, 255, 255)  # RGB of labelled boxes
 IGNORED = (128, 128, 128)
 
 
-RESULTS, FOUND, PICTURES = "results.json", "detections.json", "pictures"
+RESULTS, FOUND, PICTURES, SIDES_PLOT = "results.json", "detections.json", "pictures", "sides.png"
 
 
 def make_room(folder: Path) -> Path | None:
@@ -42,9 +42,9 @@ def make_room(folder: Path) -> Path | None:
     Raises:
         OutputError: something else has the name of one of the files.
     """
-    ours = (FOUND, PICTURES) if _is_evaluation(folder / RESULTS) else ()
+    ours = (FOUND, PICTURES, SIDES_PLOT) if _is_evaluation(folder / RESULTS) else ()
     moved = set_aside(folder, ours, RESULTS) if ours or not (folder / RESULTS).exists() else None
-    refuse_strangers(folder, (RESULTS, FOUND, PICTURES))
+    refuse_strangers(folder, (RESULTS, FOUND, PICTURES, SIDES_PLOT))
     return moved
 
 

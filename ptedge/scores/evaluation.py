@@ -1,4 +1,4 @@
-"""Run a model over labelled images and score it: average precision, and whether its sigma is true."""
+"""Run a model over labelled images and score it: average precision, truth of its sigma, errors of its sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ptedge.data.locate import require_images
 from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError, InputError
 from ptedge.frames.images import read_image
-from ptedge.scores.average_precision import DetectionMetrics, evaluate_detections, match_detections
+from ptedge.scores.average_precision import DetectionMetrics, Matches, evaluate_detections, match_detections
+from ptedge.scores.sides import OffsetRemoved, SideErrors, remove_offset, side_errors
 from ptedge.scores.sigma_quality import SigmaQuality, sigma_quality
 
 MATCH_IOU = 0.5  # a detection that overlaps its box this much is a true positive, whose sigma is judged
@@ -27,16 +28,27 @@ class EvaluationResult:
     Attributes:
         metrics: average precision.
         sigma: quality of sigma over the true positives.
+        sides: signed errors of the sides of the true positives.
+        offset_removed: average precision and coverage without the sides' common offset.
+        matches: the true positives.
         detections: of every image, in the order of the data set's samples.
     """
 
     metrics: DetectionMetrics
     sigma: SigmaQuality
+    sides: SideErrors
+    offset_removed: OffsetRemoved
+    matches: Matches
     detections: tuple[Detections, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, as ``ptedge eval --json`` prints them; without the detections."""
-        return {**self.metrics.to_json(), "sigma": self.sigma.to_json()}
+        """Plain values, as ``ptedge eval --json`` prints them; without detections and matches."""
+        return {
+            **self.metrics.to_json(),
+            "sigma": self.sigma.to_json(),
+            "sides": self.sides.to_json(),
+            "offset_removed": self.offset_removed.to_json(),
+        }
 
 
 def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | None = None) -> EvaluationResult:
@@ -48,7 +60,7 @@ def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | 
         progress: called after each image with (images done, images in all).
 
     Returns:
-        Average precision, quality of sigma, and the detections.
+        Average precision, quality of sigma, errors of the sides, and the detections.
 
     Raises:
         InputError: no images, one that is missing or corrupt, or one whose size is not the labelled one.
@@ -78,9 +90,13 @@ def score_detections(detections: Sequence[Detections], dataset: Dataset) -> Eval
         dataset: the labels.
     """
     matches = match_detections(detections, dataset.samples, len(dataset.class_names), MATCH_IOU)
+    sides = side_errors(matches)
     return EvaluationResult(
         metrics=evaluate_detections(detections, dataset.samples, dataset.class_names),
         sigma=sigma_quality(matches),
+        sides=sides,
+        offset_removed=remove_offset(detections, dataset.samples, dataset.class_names, matches, sides.offset),
+        matches=matches,
         detections=tuple(detections),
     )
 

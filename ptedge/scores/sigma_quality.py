@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ FloatArray = NDArray[np.float64]
 
 # share of a Gaussian within one and two standard deviations
 EXPECTED_COVERAGE = {1: 0.6826895, 2: 0.9544997}
+# intervals, in per cent of a Gaussian, that are looked at by name
+SHARES = (50, 68, 90, 95)
 
 # a sigma of 0 would make the likelihood infinite; no detector of ptedge goes below this many pixels in earnest
 MIN_SIGMA = 1e-3
@@ -34,6 +37,10 @@ class SigmaQuality:
         matches: true positives looked at.
         coverage_1: share of box sides within one sigma of the label; 0.683 if sigma is true.
         coverage_2: share within two sigma; 0.954 if sigma is true.
+        coverage_50: share within the central 50 % of a Gaussian of that sigma (0.674 sigma); 0.50 if sigma is true.
+        coverage_68: the same for 68 % (0.994 sigma).
+        coverage_90: the same for 90 % (1.645 sigma).
+        coverage_95: the same for 95 % (1.960 sigma).
         nll: mean negative log-likelihood of a side, in nats, for pixels. Lower is better.
         ence: expected normalised calibration error; 0 if sigma is true.
         mean_sigma: pixels.
@@ -45,15 +52,19 @@ class SigmaQuality:
     """
 
     matches: int
-    coverage_1: float | None
-    coverage_2: float | None
-    nll: float | None
-    ence: float | None
-    mean_sigma: float | None
-    rmse: float | None
-    rank_sigma: float | None
-    rank_relative_sigma: float | None
-    rank_score: float | None
+    coverage_1: float | None = None
+    coverage_2: float | None = None
+    coverage_50: float | None = None
+    coverage_68: float | None = None
+    coverage_90: float | None = None
+    coverage_95: float | None = None
+    nll: float | None = None
+    ence: float | None = None
+    mean_sigma: float | None = None
+    rmse: float | None = None
+    rank_sigma: float | None = None
+    rank_relative_sigma: float | None = None
+    rank_score: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as under ``sigma`` in ``ptedge eval --json``."""
@@ -70,7 +81,7 @@ def sigma_quality(matches: Matches) -> SigmaQuality:
     miss = 1.0 - matches.iou
     rmse, rank_score = root_mean_square(errors), spearman(1.0 - matches.scores, miss)
     if not matches.sigma.any():
-        return SigmaQuality(len(matches), None, None, None, None, None, rmse, None, None, rank_score)
+        return SigmaQuality(len(matches), rmse=rmse, rank_score=rank_score)
     sigma = np.maximum(matches.sigma, MIN_SIGMA)
     mean_sigma = matches.sigma.mean(axis=1)  # [M]
     size = np.clip(matches.boxes[:, 2:] - matches.boxes[:, :2], 0.0, None)
@@ -79,6 +90,7 @@ def sigma_quality(matches: Matches) -> SigmaQuality:
         matches=len(matches),
         coverage_1=coverage(errors, sigma, 1.0),
         coverage_2=coverage(errors, sigma, 2.0),
+        **interval_coverages(errors, sigma),
         nll=gaussian_nll(errors, sigma),
         ence=expected_normalised_calibration_error(errors, sigma),
         mean_sigma=float(mean_sigma.mean()),
@@ -101,6 +113,31 @@ def coverage(errors: FloatArray, sigma: FloatArray, width: float) -> float | Non
         In [0, 1].
     """
     return float(np.mean(np.abs(errors) <= width * sigma)) if errors.size else None
+
+
+def interval_coverages(errors: FloatArray, sigma: FloatArray) -> dict[str, float | None]:
+    """Share of errors within each central interval of ``SHARES``; a true sigma has 0.50 within 50 %, and so on.
+
+    Args:
+        errors: [M, 4] prediction minus label, in pixels.
+        sigma: [M, 4] in pixels, above 0.
+
+    Returns:
+        ``coverage_50``, ``coverage_68``, ``coverage_90``, ``coverage_95``, each in [0, 1].
+    """
+    return {f"coverage_{share}": coverage(errors, sigma, interval_width(share)) for share in SHARES}
+
+
+def interval_width(share: float) -> float:
+    """Half the width, in standard deviations, of the interval that holds the central share of a Gaussian.
+
+    Args:
+        share: in per cent, in [0, 100).
+
+    Returns:
+        The quantile at (1 + share / 100) / 2: 1.960 for 95.
+    """
+    return NormalDist().inv_cdf((1.0 + share / 100.0) / 2.0)
 
 
 def gaussian_nll(errors: FloatArray, sigma: FloatArray) -> float | None:
@@ -181,10 +218,13 @@ def _ranks(values: FloatArray) -> FloatArray:
 __all__ = [
     "EXPECTED_COVERAGE",
     "MIN_SIGMA",
+    "SHARES",
     "SigmaQuality",
     "coverage",
     "expected_normalised_calibration_error",
     "gaussian_nll",
+    "interval_coverages",
+    "interval_width",
     "root_mean_square",
     "sigma_quality",
     "spearman",

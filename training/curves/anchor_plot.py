@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import COLOURS, GREY, draw_series, legend_of_runs, mark_trips, new_figure, relative, save
+from ptedge.figures import COLOURS, GREY, new_figure, save
+
+from .drawing import draw_series, legend_of_runs, mark_trips, relative
 from .read import Curves, FloatArray, Series
 
 MOST_RUNS = 6

@@ -23,12 +23,11 @@ def plot(runs: tuple[Path, ...], out: Path | None) -> None:
       ptedge plot runs/adapted runs/source_free --out compared
     """
     from ptedge.errors import ArtifactError, missing_extra
+    from ptedge.figures import can_draw
     from ptedge.files import make_output_folder
 
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise missing_extra("matplotlib", "train") from None
+    if not can_draw():
+        raise missing_extra("matplotlib", "train")
     from ..study.plot import plot_study
     from ..study.result import read_results
     from .plots import plot_runs

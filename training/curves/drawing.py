@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,33 +11,15 @@ import click
 import numpy as np
 
 from ptedge.errors import PtedgeError
-from ptedge.files import atomic_write
+from ptedge.figures import COLOURS, GREY, NO_MATPLOTLIB, can_draw, new_figure, save
 
 from .read import Curves, Series, running_median
 
-NO_MATPLOTLIB = 'matplotlib is not installed, so no plots are drawn. Install it with: pip install "ptedge[train]"'
-# Okabe and Ito's palette: told apart by the colour-blind; yellow, too pale for lines, is left out
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 STYLES = ("-", "--", ":", "-.")
-GREY, TRIP = "#6b6b6b", "#B00020"
-DPI = 110
+TRIP = "#B00020"
 TRIP_STYLE = (0, (4, 3))
 MOST_NAMED = 5  # trips of guards
 MANY_POINTS = 60  # from here on single values are pale and a running median carries the eye
-STYLE: dict[Any, Any] = {
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-}
 
 
 @dataclass(frozen=True)
@@ -76,40 +56,6 @@ class Panel:
     log: bool = False
 
 
-@contextmanager
-def new_figure(width: float, height: float, title: str, subtitle: str = "") -> Iterator[Any]:
-    """A figure in the house style, without pyplot and its global state.
-
-    Args:
-        width: inches.
-        height: inches.
-        title: above all.
-        subtitle: a lighter line below it.
-    """
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-        FigureCanvasAgg(figure)
-        text = textwrap.fill(title, int(width * 11))
-        figure.suptitle(f"{text}\n" if subtitle else text, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-        if subtitle:
-            lines = 1 + text.count("\n")
-            below = 0.995 - (lines * 12.5 * 1.45) / 72 / height
-            figure.text(0.01, below, subtitle, ha="left", va="top", fontsize=9.5, color=GREY)
-        yield figure
-
-
-def save(figure: Any, path: Path) -> Path:
-    """Write a figure as PNG, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        figure.savefig(file, format="png")
-    return path
-
-
 def draw_safely(draw: Callable[[Path], list[Path]], folder: Path) -> list[Path]:
     """Draw after a run: whatever goes wrong is said in one line, and the run's result stands.
 
@@ -120,9 +66,7 @@ def draw_safely(draw: Callable[[Path], list[Path]], folder: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if not can_draw():
         click.echo(NO_MATPLOTLIB, err=True)
         return []
     try:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import COLOURS, GREY, new_figure, save
+from ptedge.figures import COLOURS, GREY, new_figure, save
+
 from .quality import LEAST_IOU, QualityPairs
 from .read import FloatArray
 

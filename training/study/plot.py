@@ -9,7 +9,9 @@ from typing import Any
 import click
 import numpy as np
 
-from ..curves.drawing import COLOURS, GREY, STYLES, draw_safely, new_figure, save
+from ptedge.figures import COLOURS, GREY, new_figure, save
+
+from ..curves.drawing import STYLES, draw_safely
 from .result import Result
 
 KIND_NAMES = {"adapt": "with source", "source_free": "source-free", "train": "trained on source", "oracle": "oracle"}

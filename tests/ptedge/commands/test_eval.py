@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from tiny_model import tiny_bundle
 
 from ptedge.cli import cli
 from ptedge.commands.eval import format_table
+from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, InputError, OutputError
+from ptedge.figures import NO_MATPLOTLIB, can_draw
 
 
 @pytest.fixture
@@ -43,6 +47,12 @@ def test_eval__json_is_one_document(data: Path, finder: SquareFinder) -> None:
     assert document["AP50"] == 1.0
     assert document["per_class"]["person"] == {"AP50": 1.0, "AP75": 1.0, "AP": 1.0, "boxes": 1}
     assert document["sigma"]["mean_sigma"] == SIGMA
+    assert {"coverage_50", "coverage_68", "coverage_90", "coverage_95"} <= set(document["sigma"])
+    # one pixel of 40 to the right
+    assert document["sides"]["x1"] == pytest.approx({"offset": 0.025, "spread": 0.0, "sigma": SIGMA / 40})
+    assert document["sides"]["y2"] == pytest.approx({"offset": 0.0, "spread": 0.0, "sigma": SIGMA / 20})
+    coverage = {f"coverage_{share}": 1.0 for share in (50, 68, 90, 95)}
+    assert document["offset_removed"] == {"AP50": 1.0, "AP75": 1.0, "AP": 1.0, **coverage}
     assert document["input_size"] == [64, 96]
     assert "3/3 images" in result.stderr
     assert finder.closed
@@ -56,6 +66,8 @@ def test_eval__table_shows_classes_counts_and_sigma(data: Path, finder: SquareFi
     assert ["car", "1", "1.000", "1.000", "1.000"] in lines
     assert ["all", "2", "1.000", "1.000", "1.000"] in lines
     assert "over 2 true positives" in result.stdout
+    assert ["offset", "+0.025", "+0.000", "+0.025", "+0.000"] in [line[:5] for line in lines]
+    assert ["offset", "removed", "1.000", "1.000", "1.000", "1.000", "1.000", "1.000", "1.000"] in lines
 
 
 def test_eval__limit_takes_the_first_images(data: Path, finder: SquareFinder) -> None:
@@ -76,6 +88,51 @@ def test_eval__out_holds_results_detections_and_pictures(data: Path, finder: Squ
     pictures = sorted((out / "pictures").iterdir())
     assert [picture.name for picture in pictures] == ["001-1.jpg", "002-2.jpg"]
     assert cv2.imread(str(pictures[0])).shape == (60, 80, 3)
+
+
+def test_eval__out_holds_a_picture_of_the_sides(data: Path, finder: SquareFinder, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: train)")
+    out = tmp_path / "out"
+    for _ in range(2):
+        assert invoke("model.pt", data, "--out", out, "--pictures", "0").exit_code == 0
+    assert cv2.imread(str(out / "sides.png")) is not None
+    assert (out / "earlier-1" / "sides.png").is_file()  # steps aside with the rest
+
+
+def test_eval__without_matplotlib_one_line_says_so(
+    data: Path, finder: SquareFinder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = invoke("model.pt", data, "--out", tmp_path / "out")
+    assert result.exit_code == 0 and (tmp_path / "out" / "results.json").is_file()
+    assert f"no sides.png: {NO_MATPLOTLIB}" in result.stderr.splitlines()
+    assert not (tmp_path / "out" / "sides.png").exists()
+
+
+def test_eval__nothing_found_gives_nulls(
+    data: Path, finder: SquareFinder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder, "detect", lambda image: Detections.empty())
+    result = invoke("model.pt", data, "--json", "--out", tmp_path / "out")
+
+    def refuse(text: str) -> None:
+        raise AssertionError(f"{text} is not JSON")
+
+    document = json.loads(result.stdout, parse_constant=refuse)
+    assert document["AP50"] == 0.0 and document["sides"]["x1"] == {"offset": None, "spread": None, "sigma": None}
+    assert set(document["offset_removed"].values()) == {None}
+    assert "sides.png" in result.stderr and not (tmp_path / "out" / "sides.png").exists()
+    assert "nothing to judge" in invoke("model.pt", data).stdout
+
+
+def test_eval__a_model_without_sigma(data: Path, finder: SquareFinder, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, none = finder.detect, np.zeros((1, 4), np.float32)
+    monkeypatch.setattr(
+        finder, "detect", lambda image: dataclasses.replace(d, sigma=none) if len(d := found(image)) else d
+    )
+    lines = [line.split() for line in invoke("model.pt", data).stdout.splitlines()]
+    assert ["sigma", "-", "-", "-", "-"] in [line[:5] for line in lines]
+    assert ["offset", "removed", "1.000", "1.000", "1.000", "-", "-", "-", "-"] in lines
 
 
 def test_eval__detections_file_gives_pycocotools_the_same_ap(data: Path, finder: SquareFinder, tmp_path: Path) -> None:
@@ -150,7 +207,8 @@ def test_eval__an_earlier_evaluation_steps_aside(data: Path, finder: SquareFinde
     result = invoke("model.pt", data, "--out", out, "--pictures", "1")
     assert f"{out} held an earlier evaluation; it is in {out / 'earlier-1'} now" in result.stderr
     assert sorted(p.name for p in out.iterdir()) == [
-        *("detections.json", "earlier-1", "notes.txt", "pictures", "results.json")
+        *("detections.json", "earlier-1", "notes.txt", "pictures", "results.json"),
+        *(["sides.png"] if can_draw() else []),
     ]
     assert len(list((out / "pictures").iterdir())) == 1  # not those of both
     assert {path.name: path.read_bytes() for path in (out / "earlier-1" / "pictures").iterdir()} == before

@@ -28,6 +28,9 @@ def test_evaluate_model__scores_and_judges_sigma(data: Path) -> None:
     assert got.sigma.matches == 2
     assert got.sigma.coverage_1 == 1.0
     assert got.sigma.rmse == pytest.approx(0.5**0.5)
+    # one pixel of 40 to the right, and nothing left once that is taken away
+    assert got.sides.offset == pytest.approx([0.025, 0, 0.025, 0])
+    assert got.offset_removed.ap == 1.0 and len(got.matches) == 2
     assert [len(found) for found in got.detections] == [1, 1, 0]
     assert seen == [(1, 3), (2, 3), (3, 3)]
 

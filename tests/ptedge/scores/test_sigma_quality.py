@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from ptedge.scores.average_precision import Matches
 from ptedge.scores.sigma_quality import (
     EXPECTED_COVERAGE,
+    SHARES,
     coverage,
     expected_normalised_calibration_error,
     gaussian_nll,
+    interval_coverages,
+    interval_width,
     root_mean_square,
     sigma_quality,
     spearman,
@@ -28,6 +31,21 @@ def test_coverage__counts_sides() -> None:
     assert coverage(errors, sigma, 1.0) == 0.5
     assert coverage(errors, sigma, 2.0) == 0.75
     assert coverage(NONE, NONE, 1.0) is None
+
+
+def test_interval_width__quantiles_of_a_gaussian() -> None:
+    # from a table of the normal distribution
+    expected = [0.674490, 0.994458, 1.644854, 1.959964]
+    assert [interval_width(share) for share in SHARES] == pytest.approx(expected, abs=1e-6)
+
+
+def test_interval_coverages__one_more_side_in_each() -> None:
+    errors = np.array([[0.67, -0.99, 1.64, -1.95]])
+    got = interval_coverages(errors, np.ones((1, 4)))
+    assert got == {"coverage_50": 0.25, "coverage_68": 0.5, "coverage_90": 0.75, "coverage_95": 1.0}
+    outside = interval_coverages(errors + 0.01 * np.sign(errors), np.ones((1, 4)))
+    assert outside == {"coverage_50": 0.0, "coverage_68": 0.25, "coverage_90": 0.5, "coverage_95": 0.75}
+    assert set(interval_coverages(NONE, NONE).values()) == {None}
 
 
 def test_gaussian_nll__by_hand() -> None:
@@ -63,6 +81,8 @@ def test_true_gaussian_errors__meet_their_expectations() -> None:
     errors = rng.normal(0.0, sigma)
     for width, share in EXPECTED_COVERAGE.items():
         assert coverage(errors, sigma, width) == pytest.approx(share, abs=0.01)
+    for name, got in interval_coverages(errors, sigma).items():
+        assert got == pytest.approx(int(name.removeprefix("coverage_")) / 100, abs=0.01)
     error = expected_normalised_calibration_error(errors, sigma)
     assert error is not None and error < 0.02
     true_nll = gaussian_nll(errors, sigma)
@@ -115,6 +135,7 @@ def test_sigma_quality__by_hand() -> None:
     got = sigma_quality(matches)
     assert got.matches == 2
     assert got.coverage_1 == 1.0
+    assert (got.coverage_50, got.coverage_68, got.coverage_90) == (0.5, 0.5, 1.0)  # errors of 0 and of 1 sigma
     assert got.mean_sigma == 1.5
     assert got.rmse == pytest.approx(math.sqrt((4 + 4 + 1 + 1) / 8))
     assert got.rank_sigma == pytest.approx(-1.0)
@@ -200,3 +221,4 @@ def test_sigma_quality__detector_without_variance_heads() -> None:
     got = sigma_quality(Matches(one, one + 1, np.zeros((1, 4)), np.ones(1), np.ones(1)))
     assert (got.matches, got.rmse) == (1, 1.0)
     assert (got.coverage_1, got.nll, got.ence, got.mean_sigma, got.rank_sigma) == (None, None, None, None, None)
+    assert (got.coverage_50, got.coverage_68, got.coverage_90, got.coverage_95) == (None, None, None, None)

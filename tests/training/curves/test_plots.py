@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from made_run import is_picture, write_run
 
-from ptedge.training.curves.drawing import NO_MATPLOTLIB, Panel
+from ptedge.figures import NO_MATPLOTLIB
+from ptedge.training.curves.drawing import Panel
 from ptedge.training.curves.plots import plot_losses, plot_run_safely, plot_runs
 from ptedge.training.curves.quality import QualityPairs
 from ptedge.training.curves.read import Curves

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_study import DATA_TOML, ROWS_TOML, load_text, made_result, swept
 
-from ptedge.training.curves.drawing import COLOURS
+from ptedge.figures import COLOURS
 from ptedge.training.study.plot import NO_SWEEP, curves_of, plot_study, plot_study_safely
 from ptedge.training.study.result import Best, Result, Scores, renewed
 
