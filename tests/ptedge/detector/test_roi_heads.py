@@ -132,3 +132,11 @@ def test_roi_head__pools_a_constant_map_to_the_constant() -> None:
         head.logits.weight.copy_(torch.eye(2))
         logits = head(torch.full((1, 1, 4, 6), 0.5), [torch.tensor([[20.0, 20.0, 70.0, 50.0]])]).logits
     torch.testing.assert_close(logits, torch.full((1, 2), 0.5 * 49))  # the 49 cells of the RoIAlign
+
+
+def test_postprocess__no_more_pairs_than_candidates_enter() -> None:
+    # ten boxes that do not touch, all above the threshold
+    proposals = torch.tensor([[8.0 * i, 0.0, 8.0 * i + 6.0, 6.0] for i in range(10)])
+    output = ROIOutput(torch.zeros(10, 2), torch.zeros(10, 1, 4), torch.full((10, 1, 4), 0.5), NO_HIDDEN)
+    assert len(_detect(output, proposals, "class", candidates=4).boxes) == 4
+    assert len(_detect(output, proposals, "class", candidates=40).boxes) == 9  # the limit of what leaves

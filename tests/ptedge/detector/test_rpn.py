@@ -51,3 +51,23 @@ def test_propose__against_a_slow_loop() -> None:
         assert len(kept) == 12
         torch.testing.assert_close(proposals[i], boxes[kept])
         assert not proposals[i].requires_grad
+
+
+def _apart(count: int) -> RPNOutput:
+    """Anchors 6 x 6 that do not touch, the first the best."""
+    anchors = torch.tensor([[8.0 * i, 0.0, 8.0 * i + 6.0, 6.0] for i in range(count)])
+    nothing = torch.zeros(1, count, 4)
+    return RPNOutput(torch.arange(float(count), 0, -1).unsqueeze(0), nothing, nothing + 0.5, anchors)
+
+
+def test_propose__counts_before_and_after_nms() -> None:
+    for before, after, count in ((4, 9, 4), (9, 4, 4), (20, 20, 10)):
+        (found,) = propose(_apart(10), SIZE, (before, after), 0.5)
+        assert found[:, 0].tolist() == [8.0 * i for i in range(count)]
+
+
+def test_propose__an_anchor_beyond_the_border_takes_no_slot() -> None:
+    output = _apart(4)
+    output.anchors[1] += torch.tensor([96.0, 0.0, 96.0, 0.0])  # wholly to the right of 96 columns
+    (found,) = propose(output, SIZE, (4, 2), 0.5)
+    assert found[:, 0].tolist() == [0.0, 16.0]

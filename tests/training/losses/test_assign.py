@@ -179,15 +179,25 @@ def test_choose_samples__counts_and_shares_of_each_stage() -> None:
 def test_choose_samples__a_generator_an_image() -> None:
     box = torch.tensor([[0.0, 0.0, 20.0, 20.0]])
     anchors = torch.cat([box.repeat(30, 1), box.repeat(30, 1) + 100])
+    anchors[:, 3] += torch.arange(60) / 100  # told apart by their height
 
-    def drawn(*seeds: int) -> list[list[int]]:
+    def drawn(*seeds: int) -> list[list[list[float]]]:
         draws = [torch.Generator().manual_seed(seed) for seed in seeds]
         count = len(seeds)
         chosen = choose_samples(anchors, [anchors] * count, [box] * count, Sampling(8, 0.5, 8, 0.5), draws)
-        return [[*one.positive.tolist(), *one.negative.tolist()] for one in chosen.anchors]
+        of_rpn = [anchors[torch.cat([one.positive, one.negative]), 3].tolist() for one in chosen.anchors]
+        return [of_rpn, [rows[:, 3].tolist() for rows in chosen.proposals]]
 
-    first, second = drawn(1, 2)
-    assert [second, first] == drawn(2, 1) and first != second
+    for (first, second), (again_second, again_first) in zip(drawn(1, 2), drawn(2, 1), strict=True):
+        assert (first, second) == (again_first, again_second) and first != second
+
+
+def test_choose_samples__regions_and_proposals_of_every_image() -> None:
+    draws, none = torch.Generator(), torch.zeros(0, 4)
+    with pytest.raises(ValueError, match="argument"):
+        choose_samples(BOXES, [BOXES] * 2, [BOXES] * 2, Sampling(), draws, ignore=[none])
+    with pytest.raises(ValueError, match="argument"):
+        choose_samples(BOXES, [BOXES], [BOXES] * 2, Sampling(), draws)
 
 
 def test_choose_samples__without_background_draws_positives_alone() -> None:

@@ -86,6 +86,12 @@ def test_make_pseudo_boxes__score_threshold() -> None:
     assert all(len(value) == 1 for value in (pseudo.boxes, pseudo.variances, pseudo.class_weight, pseudo.box_weight))
 
 
+def test_make_pseudo_boxes__at_the_threshold_is_not_above_it() -> None:
+    p = torch.tensor([[0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
+    pseudo = make_pseudo_boxes(raw(p, [0, 0]), PseudoRule(**{**RULE, "score_threshold": 0.5}))
+    assert pseudo.score.tolist() == [0.75]
+
+
 def test_make_pseudo_boxes__without_variances_every_box_counts_alike() -> None:
     detections = raw(P, [0, 1], variance=0.0)
     pseudo = make_pseudo_boxes(detections, PseudoRule(**RULE), probabilistic=False)
