@@ -1,6 +1,7 @@
 # make test    style, types and tests             make demo    the whole loop on generated scenes (about 10 minutes)
 # make wheel   build dist/*.whl                    make bench   speed of a bundle on this machine
 # make lock    versions and hashes for a device  make sbom    its bill of materials (CycloneDX), checked
+# make mutation  do tests notice small edits?     (docs/development.md; about half an hour, not part of make test)
 # make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another,
 #                                                  VENV=.venv-3.12 beside it.
 
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := ptedge training export runtime samples
 
-.PHONY: test lint types pytest demo bench wheel format lock sbom clean
+.PHONY: test lint types pytest demo bench mutation wheel format lock sbom clean
 .DEFAULT_GOAL := test
 
 test: lint types pytest
@@ -38,6 +39,11 @@ BUNDLE ?= build/bench/bundle
 bench: $(STAMP)
 	test -e $(BUNDLE) || $(BIN)/python .ci/make_bundle.py build/bench
 	$(BIN)/ptedge benchmark $(BUNDLE)
+
+# EDITS="NAME..." tries these again
+mutation: $(STAMP)
+	@$(BIN)/python -c 'import mutmut' 2> /dev/null || $(BIN)/python -m pip install --quiet "mutmut==3.8.*"
+	nice -n 10 $(BIN)/python .ci/mutation.py $(EDITS)
 
 wheel: $(STAMP)
 	rm -rf build/lib dist
