@@ -122,11 +122,17 @@ class FieldFolder:
         if path.exists():
             cut_last_line(path)
         names = {Path(record["file"]).name for record in self.records()}
-        for image in (self.path / IMAGES_NAME).iterdir():
-            if image.name not in names and (image.suffix == ".tmp" or _is_ours(image.name)):
-                self.last_id = max(self.last_id, _number(image.name))
-                if not image.is_dir():  # a link to a folder is one: neither is of our making
-                    image.unlink()
+        left = [
+            image
+            for image in (self.path / IMAGES_NAME).iterdir()
+            if image.name not in names and (image.suffix == ".tmp" or _is_ours(image.name))
+        ]
+        if (highest := max((_number(image.name) for image in left), default=0)) > self.last_id:
+            self.last_id = highest
+            self.save_about()  # before they go: a kill in between does not forget the number
+        for image in left:
+            if not image.is_dir():  # a link to a folder is one: neither is of our making
+                image.unlink()
 
 
 def open_field(path: Path) -> FieldFolder:

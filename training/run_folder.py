@@ -50,7 +50,7 @@ class RunFolder:
                 raise ArtifactError(f"{path} holds no last.pt to resume from. Leave out --resume to start a new run")
             click.echo(f"{path} was broken off before its first checkpoint: it begins anew", err=True)
         if distributed.is_main():
-            for left in path.glob(".*.tmp"):  # of a process that was killed while it wrote
+            for left in path.rglob(".*.tmp"):  # of a process that was killed while it wrote
                 left.unlink(missing_ok=True)
         if not resume and (self.last.exists() or self.model.exists()):
             raise OutputError(f"{path} already holds a run. Choose another --out, or continue it with --resume")

@@ -136,3 +136,12 @@ def test_begin_run__one_process_a_folder(model: ProbabilisticFasterRCNN, tmp_pat
     assert (tmp_path / ".last.pt.1.tmp").exists()  # nothing of the other one was touched
     begin()
     begin()
+
+
+def test_run_folder__what_a_killed_process_was_writing_goes(model: ProbabilisticFasterRCNN, tmp_path: Path) -> None:
+    _save(RunFolder(tmp_path, resume=False), model, 5)
+    (tmp_path / "checkpoints").mkdir()
+    for name in (".last.pt.1.tmp", "checkpoints/.step_000005.pt.1.tmp"):
+        (tmp_path / name).write_text("half")
+    RunFolder(tmp_path, resume=True)
+    assert list(tmp_path.rglob("*.tmp")) == []
