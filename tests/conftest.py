@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,10 @@ NEEDS_TORCH = re.compile(
     rf"|ptedge\.(detector|training|{EXPORT_WITH_TORCH}|artifacts\.checkpoint))\b",
     re.M,
 )
+
+# who starts the tests may ignore these (nohup, a shell's background jobs), and every process of a test would inherit it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "ptedge", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
