@@ -35,18 +35,11 @@ def guard() -> None:
         sys.stdout = _text(ToldOutput(1), sys.stdout, "surrogateescape")
 
 
-class LostOutput(io.RawIOBase):
-    """Bytes to a descriptor; what does not get through is dropped, and nobody has to wait for it for long.
-
-    Attributes:
-        lost: bytes that were dropped.
-    """
+class _Output(io.RawIOBase):
+    """Bytes to a descriptor that stays open."""
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._stuck = False
-        self._waits = _may_wait(number)
-        self.lost = 0
 
     def writable(self) -> bool:
         """It is."""
@@ -59,6 +52,20 @@ class LostOutput(io.RawIOBase):
     def isatty(self) -> bool:
         """Whether it is a terminal."""
         return os.isatty(self._number)
+
+
+class LostOutput(_Output):
+    """Bytes to a descriptor; what does not get through is dropped, and nobody has to wait for it for long.
+
+    Attributes:
+        lost: bytes that were dropped.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self._stuck = False
+        self._waits = _may_wait(number)
+        self.lost = 0
 
     def write(self, data: bytes | memoryview) -> int:  # type: ignore[override]
         """Write all, or drop what does not go."""
@@ -84,27 +91,15 @@ class LostOutput(io.RawIOBase):
         return bool(ready)
 
 
-class ToldOutput(io.RawIOBase):
+class ToldOutput(_Output):
     """Bytes to a descriptor; what cannot be written is an error that a user understands.
 
     A reader who has seen enough (``| head``) remains a ``BrokenPipeError``, which ends a command without a word.
     """
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        super().__init__(number)
         self._failed = False
-
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def fileno(self) -> int:
-        """The descriptor."""
-        return self._number
-
-    def isatty(self) -> bool:
-        """Whether it is a terminal."""
-        return os.isatty(self._number)
 
     def write(self, data: bytes | memoryview) -> int:  # type: ignore[override]
         """Write.

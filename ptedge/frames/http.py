@@ -133,7 +133,13 @@ class HttpStream:
     def _get(self) -> Any:
         """The response to a request, header read."""
         # the limit of a socket counts from the last byte: one that sends its header byte by byte would never reach it
-        watch = threading.Timer(self._options.connect, self.interrupt)
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self.interrupt()
+
+        watch = threading.Timer(self._options.connect, end)
         watch.daemon = True
         watch.start()
         try:
@@ -150,7 +156,7 @@ class HttpStream:
         except TimeoutError:
             raise StreamError("lost", f"no answer in {self._options.connect:g} s") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            if not watch.is_alive() and not isinstance(error, urllib.error.URLError):
+            if late.is_set() and not isinstance(error, urllib.error.URLError):
                 raise StreamError("lost", f"no answer in {self._options.connect:g} s") from None
             raise StreamError("lost", _reason(error, self._address) + parse_address(self._address).hint) from None
         finally:
