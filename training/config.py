@@ -8,6 +8,7 @@ from typing import Any
 from ptedge.config import require, require_one_of
 from ptedge.detector.config import ModelConfig
 from ptedge.errors import ConfigError
+from ptedge.scores.convention import CONVENTIONS, VOC
 
 from .batches.augment import AugmentConfig
 from .losses.align import AlignConfig
@@ -89,6 +90,7 @@ class TrainConfig:
         log_every: steps between lines of metrics.jsonl.
         curves: write TensorBoard events (RUN/events) and, at the end, plots (RUN/plots).
         checkpoint_every: steps between writes of last.pt.
+        convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
         model: the detector.
         optim: the optimiser.
         augment: the strong view.
@@ -104,6 +106,7 @@ class TrainConfig:
     log_every: int = 20
     curves: bool = True
     checkpoint_every: int = 200
+    convention: str = VOC.name
     model: ModelConfig = field(default_factory=ModelConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
@@ -114,6 +117,7 @@ class TrainConfig:
         require_one_of("view", self.view, ("strong", "weak"))
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require_one_of("precision", self.precision, PRECISIONS)
+        require_one_of("convention", self.convention, tuple(CONVENTIONS))
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 
@@ -153,6 +157,7 @@ class AdaptConfig:
         log_every: steps between lines of metrics.jsonl.
         curves: write TensorBoard events (RUN/events) and, at the end, plots (RUN/plots).
         checkpoint_every: steps between writes of last.pt.
+        convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
         lambda_target: weight of the target losses against the source losses; 0 leaves pseudo boxes out altogether.
@@ -175,6 +180,7 @@ class AdaptConfig:
     log_every: int = 20
     curves: bool = True
     checkpoint_every: int = 200
+    convention: str = VOC.name
     batch_norm: str = "batch"
     lambda_target: float = 1.0
     optim: OptimConfig = field(default_factory=lambda: OptimConfig(anchor_lr=1e-3))
@@ -192,6 +198,7 @@ class AdaptConfig:
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require("lambda_target", self.lambda_target, 0)
         require_one_of("precision", self.precision, PRECISIONS)
+        require_one_of("convention", self.convention, tuple(CONVENTIONS))
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)
 
 

@@ -107,5 +107,5 @@ def carry_out(task: Task[B, P], run: Run, config: RunConfig) -> LoopResult:
         task, folder, config, optimizer, supervisor=supervisor, resumed=run.resumed, first_step=first_step
     )
     summary = {**task.summary(), "seconds": round(time.perf_counter() - run.started, 1)}
-    report(folder, result, summary, run.val)
+    report(folder, result, summary, run.val, config.convention)
     return result

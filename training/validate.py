@@ -11,6 +11,7 @@ from ptedge.backends.checkpoint_predictor import CheckpointPredictor
 from ptedge.data import open_dataset
 from ptedge.data.locate import require_images
 from ptedge.machine.memory import peak_memory
+from ptedge.scores.convention import CONVENTIONS, VOC
 from ptedge.scores.evaluation import evaluate_model
 
 from . import distributed
@@ -30,7 +31,9 @@ def check_val(val: Path | None, class_names: tuple[str, ...]) -> None:
         require_images(open_dataset(val, class_names=class_names, use="score"))
 
 
-def report(folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: Path | None) -> None:
+def report(
+    folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: Path | None, convention: str = VOC.name
+) -> None:
     """Write summary.json, and once more with ``val`` when there is something to validate on.
 
     Args:
@@ -38,6 +41,7 @@ def report(folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: 
         result: how its loop ended.
         summary: what the command reports.
         val: DATA; an interrupted run is not validated.
+        convention: of ``CONVENTIONS``.
     """
     summary = {**summary, "steps": result.step, "interrupted": result.interrupted}
     summary.update(skipped_images=result.skipped, speed=result.speed, peak_memory_mib=peak_memory_mib())
@@ -50,9 +54,9 @@ def report(folder: RunFolder, result: LoopResult, summary: dict[str, Any], val: 
             summary = {**before, "interrupted": result.interrupted}
     folder.write_summary(summary)
     if val is not None and not result.interrupted and distributed.is_main():
-        chosen = last = validate(folder.model, val, folder.path / QUALITY_FILE if folder.curves else None)
+        chosen = last = validate(folder.model, val, convention, folder.path / QUALITY_FILE if folder.curves else None)
         if summary["chosen"]["step"] != summary["last"]["step"]:
-            last = validate(folder.last_model, val)
+            last = validate(folder.last_model, val, convention)
         for name, scores in (("chosen", chosen), ("last", last)):
             summary[name] = {**summary[name], **{key: scores[key] for key in ("AP50", "AP75", "AP")}}
         folder.write_summary({**summary, "val": chosen})
@@ -69,12 +73,13 @@ def peak_memory_mib() -> dict[str, float]:
     return peak
 
 
-def validate(checkpoint: Path, val: Path, boxes: Path | None = None) -> dict[str, Any]:
+def validate(checkpoint: Path, val: Path, convention: str = VOC.name, boxes: Path | None = None) -> dict[str, Any]:
     """Evaluate a checkpoint file.
 
     Args:
         checkpoint: ``model.pt``.
         val: DATA.
+        convention: what AP50 and AP75 mean, of ``CONVENTIONS``.
         boxes: file for IoU, score and sigma of every box, from which plots are drawn; ``None`` for none.
 
     Returns:
@@ -82,7 +87,7 @@ def validate(checkpoint: Path, val: Path, boxes: Path | None = None) -> dict[str
     """
     predictor = CheckpointPredictor(checkpoint)
     dataset = open_dataset(val, class_names=predictor.class_names, use="score")
-    result = evaluate_model(predictor, dataset)
+    result = evaluate_model(predictor, dataset, convention=CONVENTIONS[convention])
     if boxes is not None:
         quality_pairs(result.detections, dataset.samples).write(boxes)
     return result.to_json()

@@ -21,6 +21,7 @@ from ptedge.data import open_dataset
 from ptedge.figures import NO_MATPLOTLIB, can_draw
 from ptedge.files import make_output_folder
 from ptedge.folders import hold_folder
+from ptedge.scores.convention import CONVENTIONS, VOC
 from ptedge.scores.evaluation import MATCH_IOU, EvaluationResult, evaluate_model
 from ptedge.scores.sides import SIDES
 from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SHARES
@@ -30,6 +31,13 @@ from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SHARES
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--split", help="Part of DATA to score, where it has several; val, else test, when left out.")
+@click.option(
+    "--convention",
+    type=click.Choice(tuple(CONVENTIONS)),
+    default=VOC.name,
+    show_default=True,
+    help="What AP50 and AP75 mean (docs/eval.md).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 @click.option(
     "--out",
@@ -58,6 +66,7 @@ def evaluate(
     model: Path,
     data: Path,
     split: str | None,
+    convention: str,
     as_json: bool,
     out: Path | None,
     backend: str,
@@ -68,8 +77,9 @@ def evaluate(
 ) -> None:
     """Score MODEL (checkpoint, bundle, model.onnx or engine) on the labelled DATA.
 
-    AP50 and AP75 are VOC all-point average precision at IoU 0.5 and 0.75; AP is COCO's mean over IoU 0.50 to 0.95.
-    Images without objects count. Sigma and the sides are judged on the true positives.
+    AP50 and AP75 are VOC all-point average precision at IoU 0.5 and 0.75, and images without objects count, unless
+    another convention is named; AP is COCO's mean over IoU 0.50 to 0.95. Sigma and the sides are judged on the true
+    positives.
 
     \b
     Example:
@@ -84,7 +94,7 @@ def evaluate(
         dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
         if limit is not None:
             dataset = dataclasses.replace(dataset, samples=dataset.samples[:limit])
-        result = evaluate_model(predictor, dataset, _show_progress)
+        result = evaluate_model(predictor, dataset, _show_progress, CONVENTIONS[convention])
     finally:
         predictor.close()
     document = {
@@ -134,6 +144,7 @@ def format_table(document: dict[str, Any]) -> str:
     lines += [f"       note: {count} of {why}" for why, count in document.get("notes", {}).items()]
     rows = [*document["per_class"].items(), ("all", document)]
     name_width = max(len(name) for name, _ in rows)
+    lines.append(f"AP50, AP75: {CONVENTIONS[document.get('convention', VOC.name)].text}")
     lines += ["", f"{'class':<{name_width}}  {'boxes':>6}  {'AP50':>6}  {'AP75':>6}  {'AP':>6}"]
     lines += [
         f"{name:<{name_width}}  {row['boxes']:>6}  {_number(row['AP50'])}  {_number(row['AP75'])}  {_number(row['AP'])}"

@@ -3,4 +3,4 @@
 Others take the metrics from their modules, or both at once, over a data set, from ``evaluation``.
 """
 
-__all__ = ["average_precision", "evaluation", "sides", "sigma_quality"]
+__all__ = ["average_precision", "convention", "evaluation", "sides", "sigma_quality"]

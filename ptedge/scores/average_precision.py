@@ -1,10 +1,10 @@
-"""Average precision, by the two rules in use: VOC all-point (AP50, AP75) and COCO 101-point (AP).
+"""Average precision, by the two rules in use: VOC all-point (AP50, AP75, unless asked otherwise) and COCO (AP).
 
 Detections are matched to boxes as pycocotools does: class by class, best score first, each detection takes the
 free box it overlaps most, at or above the threshold. Only a detection that finds none may fall on an ignore box;
 it then counts neither as right nor as wrong, and an ignore box takes any number of them. Overlap with an ignore box
 is intersection over the *detection's* area, so a small detection inside a large ignored region is excused.
-The VOC development kit differs in one point: there a detection whose best box is taken is wrong at once.
+Other conventions, under which published numbers were taken, are in ``convention``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ptedge.data.classes import ANY_CLASS
 from ptedge.data.dataset import Sample
 from ptedge.detections import Detections
+from ptedge.scores.convention import VOC, Convention, counted_images
+from ptedge.scores.matching import ON_IGNORE, match_as_devkit, match_boxes, overlaps
 
 COCO_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 MAX_DETECTIONS = 100  # of one class in one image, as in COCO's AP
-
-UNMATCHED = -1
-ON_IGNORE = -2
 
 _RECALLS = np.linspace(0.0, 1.0, 101)
 
@@ -34,8 +33,8 @@ class ClassMetrics:
     """Average precision of one class; ``None`` where the class has no box to find.
 
     Attributes:
-        ap50: VOC all-point at IoU 0.5, in [0, 1].
-        ap75: VOC all-point at IoU 0.75.
+        ap50: at IoU 0.5, in [0, 1]; by the convention asked for, VOC all-point unless another is named.
+        ap75: the same at IoU 0.75.
         ap: COCO, mean over IoU 0.50, 0.55, ... 0.95.
         boxes: boxes to find (ignore boxes left out).
     """
@@ -51,7 +50,7 @@ class DetectionMetrics:
     """Average precision over a data set: means over the classes that have boxes, ``None`` when none has.
 
     Attributes:
-        images: images evaluated, those without objects included.
+        images: images evaluated, those without objects included unless the convention leaves them out.
         boxes: boxes to find (ignore boxes left out).
         ap50: as in :class:`ClassMetrics`.
         ap75: as in :class:`ClassMetrics`.
@@ -104,7 +103,10 @@ class Matches:
 
 
 def evaluate_detections(
-    detections: Sequence[Detections], samples: Sequence[Sample], class_names: Sequence[str]
+    detections: Sequence[Detections],
+    samples: Sequence[Sample],
+    class_names: Sequence[str],
+    convention: Convention = VOC,
 ) -> DetectionMetrics:
     """Average precision of detections against labels.
 
@@ -112,12 +114,14 @@ def evaluate_detections(
         detections: one an image, in pixels of that image.
         samples: the same images in the same order.
         class_names: names by label, for both.
+        convention: what AP50 and AP75 mean, and which images count.
 
     Returns:
         AP overall and by class.
     """
+    detections, samples = counted_images(detections, samples, convention)
     per_class = {
-        name: _evaluate_class([_of_class(d, s, label) for d, s in zip(detections, samples, strict=True)])
+        name: _evaluate_class([_of_class(d, s, label) for d, s in zip(detections, samples, strict=True)], convention)
         for label, name in enumerate(class_names)
     }
     return DetectionMetrics(
@@ -148,7 +152,7 @@ def match_detections(
     for image_detections, sample in zip(detections, samples, strict=True):
         for label in range(num_classes):
             found, truth, ignore = _of_class(image_detections, sample, label)
-            overlap = _overlap(found.boxes, truth, ignore)
+            overlap = overlaps(found.boxes, truth, ignore)
             matched = match_boxes(overlap, ignore, [threshold])[0]
             hit = matched >= 0
             target = matched[hit]
@@ -158,35 +162,6 @@ def match_detections(
         none = np.zeros((0, 4))
         return Matches(none, none, none, np.zeros(0), np.zeros(0))
     return Matches(*(np.concatenate(column) for column in zip(*rows, strict=True)))
-
-
-def match_boxes(overlap: NDArray[np.float64], ignore: NDArray[np.bool_], thresholds: ArrayLike) -> NDArray[np.int64]:
-    """Greedy matching of one class in one image, at several thresholds at once.
-
-    Args:
-        overlap: [N, G] of N detections, best score first, with G boxes; in [0, 1].
-        ignore: [G] marks boxes that are neither to be found nor to be missed.
-        thresholds: [T] least overlap for a match.
-
-    Returns:
-        [T, N] index of the box a detection takes, ``UNMATCHED`` or ``ON_IGNORE``.
-
-    Reference: pycocotools ``COCOeval.evaluateImg``; of boxes with equal overlap the last one is taken, as there.
-    """
-    least = np.asarray(thresholds, np.float64)  # [T]
-    matched = np.full((len(least), len(overlap)), UNMATCHED, np.int64)
-    if overlap.size == 0:
-        return matched
-    on_ignore = np.max(overlap, axis=1, where=ignore[None], initial=0.0)  # [N]
-    free = np.repeat(~ignore[None], len(least), axis=0)  # [T, G]
-    rows = np.arange(len(least))
-    for i in np.flatnonzero(overlap.max(axis=1) >= least.min()):
-        candidates = np.where(free, overlap[i], -1.0)  # [T, G]
-        best = candidates.shape[1] - 1 - np.argmax(candidates[:, ::-1], axis=1)  # [T]
-        hit = candidates[rows, best] >= least
-        matched[:, i] = np.where(hit, best, np.where(on_ignore[i] >= least, ON_IGNORE, UNMATCHED))
-        free[rows[hit], best[hit]] = False
-    return matched
 
 
 def average_precision_voc(hits: NDArray[np.bool_], num_boxes: int) -> float | None:
@@ -229,49 +204,49 @@ def _precision_recall(hits: NDArray[np.bool_], num_boxes: int) -> tuple[NDArray[
     return found / num_boxes, envelope
 
 
-def _evaluate_class(images: Sequence[tuple[Detections, NDArray[np.float64], NDArray[np.bool_]]]) -> ClassMetrics:
+_Image = tuple[Detections, NDArray[np.float64], NDArray[np.bool_]]  # detections of a class, its boxes, which to ignore
+
+
+def _evaluate_class(images: Sequence[_Image], convention: Convention) -> ClassMetrics:
     boxes = int(sum((~ignore).sum() for _, _, ignore in images))
     if boxes == 0:
         return ClassMetrics(None, None, None, 0)
+    scores = np.concatenate([found.scores for found, _, _ in images])
+    order = np.argsort(-scores, kind="stable")
     matched = np.concatenate(
-        [match_boxes(_overlap(found.boxes, truth, ignore), ignore, COCO_THRESHOLDS) for found, truth, ignore in images],
+        [match_boxes(overlaps(found.boxes, truth, ignore), ignore, COCO_THRESHOLDS) for found, truth, ignore in images],
         axis=1,
     )  # [T, N]
-    scores = np.concatenate([found.scores for found, _, _ in images])
-    matched = matched[:, np.argsort(-scores, kind="stable")]
-    hits = [row[row != ON_IGNORE] >= 0 for row in matched]
+    hits = _hits(matched, order)
+    ap50_hits, ap75_hits = (hits[0], hits[5]) if convention.next_best else _devkit_hits(images, order)
+    rule = average_precision_voc if convention.all_point else average_precision_coco
     return ClassMetrics(
-        ap50=average_precision_voc(hits[0], boxes),
-        ap75=average_precision_voc(hits[5], boxes),
+        ap50=rule(ap50_hits, boxes),
+        ap75=rule(ap75_hits, boxes),
         ap=_mean([average_precision_coco(row, boxes) for row in hits]),
         boxes=boxes,
     )
 
 
-def _of_class(
-    detections: Detections, sample: Sample, label: int
-) -> tuple[Detections, NDArray[np.float64], NDArray[np.bool_]]:
+def _hits(matched: NDArray[np.int64], order: NDArray[np.intp]) -> list[NDArray[np.bool_]]:
+    """Right or wrong, best score first, of detections that count, for each threshold."""
+    return [row[row != ON_IGNORE] >= 0 for row in matched[:, order]]
+
+
+def _devkit_hits(images: Sequence[_Image], order: NDArray[np.intp]) -> list[NDArray[np.bool_]]:
+    rows = []
+    for found, truth, ignore in images:
+        iou = overlaps(found.boxes, truth, np.zeros_like(ignore))  # difficult boxes by plain IoU, too
+        rows.append(np.stack([match_as_devkit(iou, ignore, threshold) for threshold in (0.5, 0.75)]))
+    return _hits(np.concatenate(rows, axis=1), order)
+
+
+def _of_class(detections: Detections, sample: Sample, label: int) -> _Image:
     """Detections of a class, best score first and at most ``MAX_DETECTIONS``; its boxes; which of them to ignore."""
     own = np.flatnonzero(detections.labels == label)
     order = np.argsort(-detections.scores[own], kind="stable")[:MAX_DETECTIONS]
     mine = (sample.labels == label) | (sample.labels == ANY_CLASS)  # the latter are ignore boxes, always
     return detections.select(own[order]), sample.boxes[mine].astype(np.float64), sample.ignore[mine]
-
-
-def _overlap(boxes: NDArray[Any], truth: NDArray[np.float64], ignore: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """[N, G] IoU, or intersection over the detection's area for ignore boxes.
-
-    In float64: float32 would put an IoU of exactly 0.65 below the threshold 0.65.
-    """
-    a = boxes.astype(np.float64)[:, None]  # [N, 1, 4]
-    b = truth[None]  # [1, G, 4]
-    size = np.clip(np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]), 0.0, None)
-    intersection = size.prod(axis=-1)  # [N, G]
-    area_a = np.clip(a[..., 2:] - a[..., :2], 0.0, None).prod(axis=-1)
-    area_b = np.clip(b[..., 2:] - b[..., :2], 0.0, None).prod(axis=-1)
-    whole = np.where(ignore[None], area_a, area_a + area_b - intersection)
-    overlap: NDArray[np.float64] = np.divide(intersection, whole, out=np.zeros_like(intersection), where=whole > 0)
-    return overlap
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -13,6 +13,7 @@ from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError, InputError
 from ptedge.frames.images import read_image
 from ptedge.scores.average_precision import DetectionMetrics, Matches, evaluate_detections, match_detections
+from ptedge.scores.convention import VOC, Convention
 from ptedge.scores.sides import OffsetRemoved, SideErrors, remove_offset, side_errors
 from ptedge.scores.sigma_quality import SigmaQuality, sigma_quality
 
@@ -27,6 +28,7 @@ class EvaluationResult:
 
     Attributes:
         metrics: average precision.
+        convention: what AP50 and AP75 mean in it.
         sigma: quality of sigma over the true positives.
         sides: signed errors of the sides of the true positives.
         offset_removed: average precision and coverage without the sides' common offset.
@@ -35,6 +37,7 @@ class EvaluationResult:
     """
 
     metrics: DetectionMetrics
+    convention: Convention
     sigma: SigmaQuality
     sides: SideErrors
     offset_removed: OffsetRemoved
@@ -45,19 +48,23 @@ class EvaluationResult:
         """Plain values, as ``ptedge eval --json`` prints them; without detections and matches."""
         return {
             **self.metrics.to_json(),
+            "convention": self.convention.name,
             "sigma": self.sigma.to_json(),
             "sides": self.sides.to_json(),
             "offset_removed": self.offset_removed.to_json(),
         }
 
 
-def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | None = None) -> EvaluationResult:
+def evaluate_model(
+    predictor: Predictor, dataset: Dataset, progress: Progress | None = None, convention: Convention = VOC
+) -> EvaluationResult:
     """Run a model over labelled images and score it.
 
     Args:
         predictor: the model.
         dataset: images and labels, with the model's class names.
         progress: called after each image with (images done, images in all).
+        convention: what AP50 and AP75 mean.
 
     Returns:
         Average precision, quality of sigma, errors of the sides, and the detections.
@@ -79,23 +86,28 @@ def evaluate_model(predictor: Predictor, dataset: Dataset, progress: Progress | 
         found.append(predictor.detect(image))
         if progress is not None:
             progress(done, len(dataset))
-    return score_detections(found, dataset)
+    return score_detections(found, dataset, convention)
 
 
-def score_detections(detections: Sequence[Detections], dataset: Dataset) -> EvaluationResult:
+def score_detections(
+    detections: Sequence[Detections], dataset: Dataset, convention: Convention = VOC
+) -> EvaluationResult:
     """Score what a model found.
 
     Args:
         detections: one an image, in its pixels, in the order of the data set's samples.
         dataset: the labels.
+        convention: what AP50 and AP75 mean; sigma and the sides are judged on all images whatever it is.
     """
-    matches = match_detections(detections, dataset.samples, len(dataset.class_names), MATCH_IOU)
+    samples, names = dataset.samples, dataset.class_names
+    matches = match_detections(detections, samples, len(names), MATCH_IOU)
     sides = side_errors(matches)
     return EvaluationResult(
-        metrics=evaluate_detections(detections, dataset.samples, dataset.class_names),
+        metrics=evaluate_detections(detections, samples, names, convention),
+        convention=convention,
         sigma=sigma_quality(matches),
         sides=sides,
-        offset_removed=remove_offset(detections, dataset.samples, dataset.class_names, matches, sides.offset),
+        offset_removed=remove_offset(detections, samples, names, matches, sides.offset, convention),
         matches=matches,
         detections=tuple(detections),
     )

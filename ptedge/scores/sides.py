@@ -22,6 +22,7 @@ from ptedge.boxes import clip_boxes
 from ptedge.data.dataset import Sample
 from ptedge.detections import Detections
 from ptedge.scores.average_precision import Matches, evaluate_detections
+from ptedge.scores.convention import VOC, Convention
 from ptedge.scores.sigma_quality import MIN_SIGMA, interval_coverages
 
 FloatArray = NDArray[np.float64]
@@ -116,6 +117,7 @@ def remove_offset(
     class_names: Sequence[str],
     matches: Matches,
     offset: FloatArray | None,
+    convention: Convention = VOC,
 ) -> OffsetRemoved:
     """Score again with every box moved by ``offset``, the lone false alarm as well as the true positive.
 
@@ -125,6 +127,7 @@ def remove_offset(
         class_names: names by label, for both.
         matches: the true positives of ``detections`` as they are.
         offset: [4] as :attr:`SideErrors.offset`.
+        convention: what AP50 and AP75 mean.
     """
     errors, sigma = matches.boxes - matches.truth, matches.sigma
     if offset is None or not sigma.any():
@@ -135,7 +138,7 @@ def remove_offset(
     if offset is None:
         return OffsetRemoved(None, None, None, coverage)
     moved = [_moved(found, sample, offset) for found, sample in zip(detections, samples, strict=True)]
-    metrics = evaluate_detections(moved, samples, class_names)
+    metrics = evaluate_detections(moved, samples, class_names, convention)
     return OffsetRemoved(metrics.ap50, metrics.ap75, metrics.ap, coverage)
 
 

@@ -108,6 +108,15 @@ def test_train__resume_of_a_finished_run_changes_nothing(ptedge: Shell, pretrain
     assert summary(run)["steps"] == 1
 
 
+def test_train__val_is_scored_by_the_convention_of_the_settings(
+    ptedge: Shell, source_data: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    ptedge.train(source_data, run, "--val", source_data, "--set", "convention=voc-labelled", steps=1)
+    val = summary(run)["val"]
+    assert (val["convention"], val["images"]) == ("voc-labelled", 5)  # the last picture has no object
+
+
 def test_train__val_without_its_images_fails_before_the_first_step(
     ptedge: Shell, source_data: Path, tmp_path: Path
 ) -> None:

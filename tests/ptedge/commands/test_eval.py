@@ -70,6 +70,15 @@ def test_eval__table_shows_classes_counts_and_sigma(data: Path, finder: SquareFi
     assert ["offset", "removed", "1.000", "1.000", "1.000", "1.000", "1.000", "1.000", "1.000"] in lines
 
 
+def test_eval__convention_is_named_and_moves_the_number(data: Path, finder: SquareFinder) -> None:
+    assert json.loads(invoke("model.pt", data, "--json").stdout)["convention"] == "voc"
+    document = json.loads(invoke("model.pt", data, "--json", "--convention", "voc-labelled").stdout)
+    assert (document["convention"], document["images"]) == ("voc-labelled", 2)  # the third has no object
+    said = invoke("model.pt", data, "--convention", "coco").stdout
+    assert "AP50, AP75: COCO 101-point, images without objects included" in said
+    assert invoke("model.pt", data, "--convention", "voc07").exit_code == 2
+
+
 def test_eval__limit_takes_the_first_images(data: Path, finder: SquareFinder) -> None:
     document = json.loads(invoke("model.pt", data, "--json", "--limit", "1").stdout)
     assert (document["images"], document["boxes"]) == (1, 1)

@@ -2,51 +2,25 @@ from __future__ import annotations
 
 import contextlib
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scored_boxes import make_detections, make_sample
 
 from ptedge.data.dataset import Sample
 from ptedge.detections import Detections
 from ptedge.scores.average_precision import (
-    ON_IGNORE,
-    UNMATCHED,
     ClassMetrics,
     DetectionMetrics,
     average_precision_coco,
     average_precision_voc,
     evaluate_detections,
-    match_boxes,
     match_detections,
 )
 
 NAMES = ("car", "person", "tram")
-
-
-def make_detections(rows: list[tuple[list[float], float, int]]) -> Detections:
-    boxes = np.array([r[0] for r in rows], np.float32).reshape(-1, 4)
-    return Detections(
-        boxes=boxes,
-        scores=np.array([r[1] for r in rows], np.float32),
-        labels=np.array([r[2] for r in rows], np.int64),
-        sigma=np.ones_like(boxes),
-        entropy=np.zeros(len(rows), np.float32),
-    )
-
-
-def make_sample(rows: list[tuple[list[float], int, bool]], image_id: int = 1) -> Sample:
-    return Sample(
-        path=Path(f"{image_id}.jpg"),
-        width=100,
-        height=100,
-        boxes=np.array([r[0] for r in rows], np.float32).reshape(-1, 4),
-        labels=np.array([r[1] for r in rows], np.int64),
-        ignore=np.array([r[2] for r in rows], np.bool_),
-        image_id=image_id,
-    )
 
 
 # --- slow references -----------------------------------------------------------------------------------------------
@@ -312,22 +286,6 @@ def test_evaluate_detections__no_detections_gives_zero() -> None:
 def test_evaluate_detections__lists_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         evaluate_detections([Detections.empty()], [], ("car",))
-
-
-def test_match_boxes__ignore_takes_many_and_only_when_no_box_is_free() -> None:
-    overlap = np.array([[0.6, 0.9], [0.7, 0.8], [0.0, 0.9], [0.0, 0.4]])  # column 1 is an ignore box
-    got = match_boxes(overlap, np.array([False, True]), [0.5, 0.65])
-    assert got.tolist() == [[0, ON_IGNORE, ON_IGNORE, UNMATCHED], [ON_IGNORE, 0, ON_IGNORE, UNMATCHED]]
-
-
-def test_match_boxes__of_equal_overlaps_the_last_box_is_taken() -> None:
-    overlap = np.array([[0.6, 0.6, 0.5], [0.6, 0.6, 0.6]])
-    assert match_boxes(overlap, np.zeros(3, bool), [0.5]).tolist() == [[1, 2]]
-
-
-def test_match_boxes__no_detections_or_no_boxes() -> None:
-    assert match_boxes(np.zeros((0, 3)), np.zeros(3, bool), [0.5]).shape == (1, 0)
-    assert match_boxes(np.zeros((2, 0)), np.zeros(0, bool), [0.5]).tolist() == [[UNMATCHED, UNMATCHED]]
 
 
 def test_match_detections__pairs_boxes_with_their_sigma() -> None:
