@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ptedge.detector.cluster import cluster_sigma
 from ptedge.detector.config import STRIDE
 from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, corner_sigma, decode, logit_to_variance
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -132,12 +133,16 @@ class StaticGraph(nn.Module):
         rank = torch.arange(keep.shape[1], 0, -1, dtype=keep.dtype, device=keep.device)
         kept_rank, best = best_rows(keep * rank, config.max_detections)
         valid = kept_rank > 0  # [B, D]
+        kept, kept_sigma = take_rows(boxes, best), take_rows(sigma, best)
+        if config.clustered:
+            same_class = None if K == 1 else take_rows(labels, best).unsqueeze(-1) == labels.unsqueeze(-2)
+            kept_sigma = cluster_sigma(kept, boxes, scores * above, sigma, same_class)
         padding = config.max_detections - best.shape[1]  # a small graph may have fewer pairs than D
         return StaticOutput(
-            boxes=_fill(take_rows(boxes, best), valid, padding),
+            boxes=_fill(kept, valid, padding),
             scores=_fill(take_rows(scores, best), valid, padding),
             labels=_fill(take_rows(labels, best), valid, padding),
-            sigma=_fill(take_rows(sigma, best), valid, padding),
+            sigma=_fill(kept_sigma, valid, padding),
             num_detections=valid.to(torch.int32).sum(1, dtype=torch.int32),
             entropy=_fill(take_rows(take_rows(entropy, row), best), valid, padding),
             converged=(rpn_converged * converged).to(torch.int32),

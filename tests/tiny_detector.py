@@ -58,6 +58,7 @@ def tiny_config(**changes: Any) -> ModelConfig:
         "rpn_test_top_n": (60, 20),
         "rpn_nms": 0.7,
         "score_rule": "class",
+        "sigma_rule": "cluster",
         "score_threshold": 0.05,
         "nms": 0.5,
         "candidates": 40,

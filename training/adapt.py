@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,9 @@ class Adaptation(MutualLearning):
     """
 
     def __init__(self, inputs: Inputs, config: AdaptConfig, device: torch.device) -> None:
-        model = inputs.start.build().to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        # whatever users will see, nothing here learns from the sigma of a cluster or is watched by it
+        own = replace(inputs.start, config=replace(inputs.start.config, sigma_rule="own"))
+        model = own.build().to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         super().__init__(model, config, device)
         self.name = "adapt" if inputs.source is not None else "adapt source-free"
         self.identity: Mapping[str, Any] = inputs.identity(config)
@@ -152,7 +154,8 @@ class Adaptation(MutualLearning):
         names = (inputs.target,) if inputs.source is None else (inputs.target, str(inputs.source))
         parents = (*start.lineage.parents, inputs.parent)
         lineage = Lineage(kind=inputs.kind, role="teacher", parents=parents, step=step, data=names)
-        return Checkpoint(start.config, start.class_names, state_of(self.teacher), lineage)
+        config = replace(start.config, sigma_rule=self.config.model.sigma_rule)
+        return Checkpoint(config, start.class_names, state_of(self.teacher), lineage)
 
     def supervisor(self, folder: RunFolder, optimizer: torch.optim.Optimizer) -> Supervisor:
         """Monitors, guards and the choice of the teacher to deploy."""

@@ -117,6 +117,7 @@ def _load(
     defaults: dict[str, Any] | None = None,
 ) -> T:
     from ptedge.config import load_config
+    from ptedge.detector.config import EARLIER
     from ptedge.errors import ConfigError
 
     from .presets import describe_preset, preset_values
@@ -125,6 +126,9 @@ def _load(
     saved = out / "config.toml"
     if resume and config_file is None and saved.exists():
         config_file = saved
+        # a run goes on as what it was begun as, also where its settings do not say what
+        known = {key: value for key, value in EARLIER.items() if hasattr(cls().model, key)}
+        defaults = {**(defaults or {}), "model": known}
     if preset is not None:
         defaults = preset_values(preset, defaults or {}, load_config(cls, None, (), defaults).optim)
         click.echo(describe_preset(preset, defaults), err=True)

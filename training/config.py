@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptedge.config import require, require_one_of
-from ptedge.detector.config import ModelConfig
+from ptedge.detector.config import SIGMA_RULES, ModelConfig
 from ptedge.errors import ConfigError
 from ptedge.scores.convention import CONVENTIONS, VOC
 
@@ -145,6 +145,21 @@ class TeacherConfig:
 
 
 @dataclass(frozen=True)
+class AdaptedModel:
+    """What an adaptation sets anew in the model that it starts from; all else stays.
+
+    Attributes:
+        sigma_rule: whose variances make the sigma of a detection: ``cluster`` (all candidates that overlap it, and how
+            far they lie apart) or ``own`` (its own alone). Training is the same under both.
+    """
+
+    sigma_rule: str = "cluster"
+
+    def __post_init__(self) -> None:
+        require_one_of("sigma_rule", self.sigma_rule, SIGMA_RULES)
+
+
+@dataclass(frozen=True)
 class AdaptConfig:
     """Settings of ``ptedge adapt``.
 
@@ -161,6 +176,7 @@ class AdaptConfig:
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
         lambda_target: weight of the target losses against the source losses; 0 leaves pseudo boxes out altogether.
+        model: what changes in the model beside its weights.
         optim: the optimiser.
         teacher: the mean teacher.
         pseudo: pseudo boxes.
@@ -183,6 +199,7 @@ class AdaptConfig:
     convention: str = VOC.name
     batch_norm: str = "batch"
     lambda_target: float = 1.0
+    model: AdaptedModel = field(default_factory=AdaptedModel)
     optim: OptimConfig = field(default_factory=lambda: OptimConfig(anchor_lr=1e-3))
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
     pseudo: PseudoRule = field(default_factory=PseudoRule)

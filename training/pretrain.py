@@ -120,8 +120,8 @@ def identity_of(dataset: Dataset, config: TrainConfig) -> dict[str, Any]:
         "command": "train",
         "classes": list(dataset.class_names),
         "optimizer_name": config.optim.optimizer,
-        # where the first weights came from no longer matters
-        "model": {key: value for key, value in to_dict(config.model).items() if key != "weights"},
+        # where the first weights came from no longer matters, and how sigma is told not before the checkpoint is used
+        "model": {key: value for key, value in to_dict(config.model).items() if key not in ("weights", "sigma_rule")},
     }
 
 

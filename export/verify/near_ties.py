@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ptedge.backends.checkpoint_predictor import to_detections
 from ptedge.detections import Detections
+from ptedge.detector.cluster import CLUSTER_IOU
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 
@@ -20,9 +21,11 @@ SCORE_MARGIN = 1e-3  # relative, of the score threshold
 DRAWS = 6  # noisy repetitions
 
 
-def detect_with(model: ProbabilisticFasterRCNN, features: Tensor, config: ModelConfig) -> Detections:
+def detect_with(
+    model: ProbabilisticFasterRCNN, features: Tensor, config: ModelConfig, cluster_iou: float = CLUSTER_IOU
+) -> Detections:
     """Eager detections of one image from its features [1, C, h, w], under other settings than the model's own."""
-    return to_detections(model.detect_features(features, config)[0])
+    return to_detections(model.detect_features(features, config, cluster_iou)[0])
 
 
 @torch.no_grad()
@@ -39,6 +42,8 @@ def disturbed(model: ProbabilisticFasterRCNN, image: Tensor) -> Iterator[Detecti
     for sign in (-1, 1):
         yield detect_with(model, features, replace(config, nms=_nudge(config.nms, sign)))
         yield detect_with(model, features, replace(config, rpn_nms=_nudge(config.rpn_nms, sign)))
+        if config.clustered:
+            yield detect_with(model, features, config, _nudge(CLUSTER_IOU, sign))
         threshold = min(1.0, config.score_threshold * (1 + sign * SCORE_MARGIN))
         yield detect_with(model, features, replace(config, score_threshold=threshold))
     yield detect_with(model, features, replace(config, rpn_test_top_n=(max(1, before - 1), after)))

@@ -18,7 +18,7 @@ from ptedge.artifacts.torch_legacy import MAGIC_PICKLE, read_legacy
 from ptedge.artifacts.torch_pickle import TorchFileError
 from ptedge.artifacts.torch_zip import read_open_zip
 from ptedge.config import from_dict, to_dict
-from ptedge.detector.config import ModelConfig
+from ptedge.detector.config import ModelConfig, config_of_file
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, ConfigError, InputError
 from ptedge.files import atomic_write, open_regular, parse_json
@@ -134,7 +134,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         raise ArtifactError(f"{path} is a damaged checkpoint: its weights are no table of tensors")
     try:
         return Checkpoint(
-            config=from_dict(ModelConfig, header["config"], str(path)),
+            config=config_of_file(header["config"], str(path)),
             class_names=tuple(names),
             state=state,
             lineage=from_dict(Lineage, header["lineage"], str(path)),

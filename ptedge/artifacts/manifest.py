@@ -41,6 +41,7 @@ class Manifest:
         conversion: what is in that precision, and what is not.
         sigma_scale: calibration factors for sigma of x1, y1, x2, y2, applied after the graph.
         score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
+        sigma_rule: how the graph computes sigma, one of :data:`ptedge.detector.config.SIGMA_RULES`.
         max_detections: rows D of every output.
         score_threshold: detections below it are not in the output.
         lineage: where the weights came from.
@@ -64,6 +65,7 @@ class Manifest:
     conversion: Conversion = field(default_factory=Conversion)
     sigma_scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     score_rule: str = "class"
+    sigma_rule: str = "own"
     max_detections: int = 100
     score_threshold: float = 0.05
     lineage: Lineage = field(default_factory=Lineage)

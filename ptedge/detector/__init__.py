@@ -4,4 +4,4 @@ Others build it by ``model`` and read its settings, without torch, in ``config``
 box maths.
 """
 
-__all__ = ["backbone", "config", "gaussian", "model", "roi_heads", "rpn"]
+__all__ = ["backbone", "cluster", "config", "gaussian", "model", "roi_heads", "rpn"]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from ptedge.config import require, require_one_of
+from ptedge.config import from_dict, require, require_one_of
 
 STRIDE = 16  # of the single feature map; method.md section 1
 MOST_SIDE = 16384  # pixels
 BACKBONES = ("vgg16", "resnet50", "mobilenet_v3_large", "efficientnet_lite0")
 SCORE_RULES = ("class", "certainty")
+SIGMA_RULES = ("cluster", "own")
+# what a file of a time before a setting existed leaves out: models answer as they did then
+EARLIER: Mapping[str, Any] = {"sigma_rule": "own"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class ModelConfig:
         rpn_test_top_n: (before, after) NMS: proposals an image at inference and for the teacher.
         rpn_nms: IoU threshold of the proposals' NMS.
         score_rule: ``class`` (class probability) or ``certainty`` (times 1 - mean variance of the four deltas).
+        sigma_rule: whose variances make the sigma of a detection: ``cluster`` (all candidates that overlap it, and how
+            far they lie apart) or ``own`` (its own alone). Training is the same under both.
         score_threshold: detections below are dropped.
         nms: IoU threshold of the class-wise NMS.
         candidates: at most this many (proposal, class) pairs enter that NMS, best scores first.
@@ -49,6 +56,7 @@ class ModelConfig:
     rpn_test_top_n: tuple[int, int] = (600, 300)
     rpn_nms: float = 0.7
     score_rule: str = "class"
+    sigma_rule: str = "cluster"
     score_threshold: float = 0.05
     nms: float = 0.5
     candidates: int = 400
@@ -57,6 +65,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         require_one_of("backbone", self.backbone, BACKBONES)
         require_one_of("score_rule", self.score_rule, SCORE_RULES)
+        require_one_of("sigma_rule", self.sigma_rule, SIGMA_RULES)
         check_input_size(self.input_size)
         require("frozen_stages", self.frozen_stages, 0, 5)
         require("variance_floor", self.variance_floor, 0, 0.5, open_low=True)
@@ -79,6 +88,24 @@ class ModelConfig:
     def num_anchors(self) -> int:
         """Anchor shapes a cell, A."""
         return len(self.anchor_sizes) * len(self.anchor_ratios)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether sigma is that of the cluster; a vanilla detector has none."""
+        return self.probabilistic and self.sigma_rule == "cluster"
+
+
+def config_of_file(values: Mapping[str, Any], where: str) -> ModelConfig:
+    """Settings that a checkpoint holds, of whatever age.
+
+    Args:
+        values: plain ones, by name.
+        where: file, for messages.
+
+    Raises:
+        ConfigError: unknown key, wrong type or value out of range.
+    """
+    return from_dict(ModelConfig, {**EARLIER, **values}, where)
 
 
 def nearest_input_size(size: tuple[int, int]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
 from .anchors import LearnableAnchors
 from .backbone import build_backbone
+from .cluster import CLUSTER_IOU
 from .config import ModelConfig
 from .roi_heads import RawDetections, ROIHead, ROIOutput, postprocess
 from .rpn import RPNHead, RPNOutput, propose
@@ -116,12 +117,15 @@ class ProbabilisticFasterRCNN(nn.Module):
         return self.detect_features(self.features(images), self.config)
 
     @torch.no_grad()
-    def detect_features(self, features: Tensor, config: ModelConfig) -> list[RawDetections]:
+    def detect_features(
+        self, features: Tensor, config: ModelConfig, cluster_iou: float = CLUSTER_IOU
+    ) -> list[RawDetections]:
         """Detections from a feature map, under any thresholds and counts.
 
         Args:
             features: [B, C, h, w] of the config's input size.
-            config: its input size, thresholds and counts are used; usually the model's own.
+            config: its input size, rules, thresholds and counts are used; usually the model's own.
+            cluster_iou: of :func:`~ptedge.detector.cluster.cluster_sigma`, where the config asks for it.
 
         Returns:
             One entry an image, in input pixels.
@@ -138,6 +142,7 @@ class ProbabilisticFasterRCNN(nn.Module):
                 nms_threshold=config.nms,
                 candidates=config.candidates,
                 max_detections=config.max_detections,
+                cluster_iou=cluster_iou if config.clustered else None,
             )
             for rows, boxes in zip(output.split([len(p) for p in proposals]), proposals, strict=True)
         ]

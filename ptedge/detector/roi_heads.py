@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchvision.ops import batched_nms, clip_boxes_to_image, roi_align
 
+from .cluster import cluster_sigma
 from .config import STRIDE
 from .gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, full_precision, logit_to_variance
 from .rpn import has_area
@@ -143,6 +144,7 @@ def postprocess(
     nms_threshold: float,
     candidates: int,
     max_detections: int,
+    cluster_iou: float | None = None,
 ) -> RawDetections:
     """Detections of one image: score, decode, class-wise NMS.
 
@@ -155,6 +157,7 @@ def postprocess(
         nms_threshold: IoU.
         candidates: at most this many pairs enter NMS.
         max_detections: at most this many leave it.
+        cluster_iou: sigma is that of all candidates above this IoU; ``None`` leaves each detection its own.
     """
     scores = class_scores(output.logits, output.variances, score_rule)  # [R, K]
     num_classes = scores.shape[1]
@@ -167,6 +170,11 @@ def postprocess(
     inside = has_area(boxes)
     boxes, decoded, flat, row, labels = boxes[inside], decoded[inside], flat[inside], row[inside], labels[inside]
     keep = batched_nms(boxes, flat, labels, nms_threshold)[:max_detections]
+    sigma = corner_sigma(output.variances[row, labels], decoded, proposals[row], ROI_WEIGHTS)  # of all candidates
+    kept_sigma = sigma[keep]
+    if cluster_iou is not None:
+        same_class = labels[keep].unsqueeze(1) == labels.unsqueeze(0)
+        kept_sigma = cluster_sigma(boxes[keep], boxes, flat, sigma, same_class, cluster_iou)
     row, labels = row[keep], labels[keep]
     logits, variances = output.logits[row], output.variances[row, labels]
     return RawDetections(
@@ -176,6 +184,6 @@ def postprocess(
         logits=logits,
         variances=variances,
         proposals=proposals[row],
-        sigma=corner_sigma(variances, decoded[keep], proposals[row], ROI_WEIGHTS),
+        sigma=kept_sigma,
         entropy=class_entropy(logits.softmax(dim=-1)),
     )

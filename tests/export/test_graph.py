@@ -66,9 +66,16 @@ def check_equal(model: ProbabilisticFasterRCNN, images: Tensor) -> int:
 
 @pytest.mark.parametrize("num_classes", [1, 3])
 @pytest.mark.parametrize("rule", ["class", "certainty"])
-def test_static_graph__agrees_with_eager(num_classes: int, rule: str) -> None:
-    model = make_model(replace(CONFIG, score_rule=rule), num_classes)
+@pytest.mark.parametrize("sigma_rule", ["cluster", "own"])
+def test_static_graph__agrees_with_eager(num_classes: int, rule: str, sigma_rule: str) -> None:
+    model = make_model(replace(CONFIG, score_rule=rule, sigma_rule=sigma_rule), num_classes)
     assert check_equal(model, noise(2)) > 4
+
+
+def test_static_graph__the_rule_of_sigma_changes_nothing_else() -> None:
+    own, cluster = (answer(make_model(replace(CONFIG, sigma_rule=rule), 3), noise(2)) for rule in ("own", "cluster"))
+    for name, value in own._asdict().items():
+        assert torch.equal(value, getattr(cluster, name)) == (name != "sigma"), name
 
 
 def test_static_graph__portrait_input() -> None:

@@ -28,6 +28,7 @@ def test_export_checkpoint__manifest_tells_where_it_came_from(bundle: Path, chec
     assert manifest.lineage.parents == ("first", "second")
     assert set(manifest.tools) >= {"ptedge", "torch", "onnx"}
     assert manifest.score_rule == "class"
+    assert manifest.sigma_rule == "cluster"
     assert METADATA_KEY in {entry.key for entry in onnx.load(bundle / MODEL_NAME).metadata_props}
 
 

@@ -205,3 +205,31 @@ def test_adapt__seed_below_zero_is_one_sentence(
         ptedge.adapt(pretrained, tmp_path / "run", "--target", target_frames, "--source-free", sets=("seed=-1",)),
         "seed",
     )
+
+
+@pytest.mark.parametrize(("sets", "rule"), [((), "cluster"), (("model.sigma_rule=own",), "own")])
+def test_adapt__sigma_of_clusters_is_for_users_and_changes_no_step(
+    ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path, sets: tuple[str, ...], rule: str
+) -> None:
+    words = ["--target", target_frames, "--source-free"]
+    for name, given in (("run", sets), ("own", ("model.sigma_rule=own",))):
+        status, err = ptedge.adapt(pretrained, tmp_path / name, *words, sets=given)
+        assert status == 0, err
+    for file in ("model.pt", "last_model.pt"):
+        assert load_checkpoint(tmp_path / "run" / file).config.sigma_rule == rule
+    assert_equal(tmp_path / "run", tmp_path / "own")
+    assert comparable(tmp_path / "run") == comparable(tmp_path / "own")
+
+
+def test_adapt__a_run_of_a_time_before_clusters_goes_on_without(
+    ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path
+) -> None:
+    run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
+    assert ptedge.adapt(pretrained, run, *words, steps=1)[0] == 0
+    settings = (run / "config.toml").read_text("utf-8")
+    before = settings.replace('[model]\nsigma_rule = "cluster"\n', "")
+    assert before != settings
+    (run / "config.toml").write_text(before, "utf-8")
+    status, err = ptedge("adapt", pretrained, *words, "--out", run, "--resume", sets=["optim.steps=2"])
+    assert status == 0, err
+    assert load_checkpoint(run / "last_model.pt").config.sigma_rule == "own"

@@ -124,3 +124,22 @@ def test_train__val_without_its_images_fails_before_the_first_step(
     for path in (tmp_path / "val" / "images").iterdir():
         path.unlink()
     fails(ptedge.train(source_data, tmp_path / "run", "--val", val))
+
+
+def test_train__a_run_of_a_time_before_clusters_goes_on_without(
+    ptedge: Shell, pretrained: Path, source_data: Path
+) -> None:
+    run = pretrained.parent
+    assert load_checkpoint(pretrained).config.sigma_rule == "cluster"
+    settings = (run / "config.toml").read_text("utf-8")
+    (run / "config.toml").write_text(settings.replace('sigma_rule = "cluster"\n', ""), "utf-8")
+    status, err = ptedge("train", source_data, "--out", run, "--resume", sets=["optim.steps=2"])
+    assert status == 0, err
+    assert load_checkpoint(pretrained).config.sigma_rule == "own"
+
+
+def test_train__the_rule_of_sigma_may_change_at_a_resume(ptedge: Shell, pretrained: Path, source_data: Path) -> None:
+    words = ["train", source_data, "--out", pretrained.parent, "--resume"]
+    status, err = ptedge(*words, sets=["optim.steps=2", "model.sigma_rule=own"])
+    assert status == 0, err
+    assert load_checkpoint(pretrained).config.sigma_rule == "own"

@@ -62,6 +62,14 @@ def test_load_checkpoint__round_trip(checkpoint: Checkpoint, saved: Path) -> Non
     torch.testing.assert_close(model.anchors.shapes().detach(), shapes)
 
 
+def test_load_checkpoint__of_a_time_before_a_setting_answers_as_it_did_then(saved: Path) -> None:
+    document = torch.load(saved, weights_only=True)
+    header = json.loads(document["header"])
+    assert header["config"].pop("sigma_rule") == "cluster"
+    torch.save({**document, "header": json.dumps(header)}, saved)
+    assert load_checkpoint(saved).config == tiny_config(sigma_rule="own")
+
+
 def test_save_checkpoint__leaves_no_temporary_file(saved: Path) -> None:
     assert [path.name for path in saved.parent.iterdir()] == ["model.pt"]
 

@@ -34,6 +34,7 @@ def test_check_input_size__names_the_side_and_what_is_near() -> None:
         ({"rpn_test_top_n": (4000, 100)}, "at most 3840"),
         ({"max_detections": 50}, "at most 40"),
         ({"score_rule": "sum"}, "class, certainty"),
+        ({"sigma_rule": "sum"}, "cluster, own"),
     ],
 )
 def test_model_config__refuses(changes: dict[str, object], message: str) -> None:

@@ -95,9 +95,13 @@ def test_detect_features__goes_by_the_config_it_is_given(
         "nms_threshold": 0.4,
         "candidates": 9,
         "max_detections": 6,
+        "cluster_iou": 0.3,
     }
     assert seen == [((64, 96), (40, 5), 0.6), ((64, 96), settings), ((64, 96), settings)]
     assert found == [2, 3]
+    for own in ({"sigma_rule": "own"}, {"probabilistic": False}):  # a vanilla detector has no sigma to make one of
+        model.detect_features(torch.randn(1, 8, 4, 6), tiny_config(**(COUNTS | own)))
+        assert seen[-1][1]["cluster_iou"] is None
 
 
 def test_feature_maps__early_and_last(tiny: backbone_module.Backbone) -> None:

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from slow_cluster import slow_cluster_sigma
 from slow_nms import slow_nms
 from torch import Tensor
 
@@ -39,7 +40,13 @@ def _output(count: int, classes: int, seed: int) -> tuple[ROIOutput, Tensor]:
 
 
 def _detect(
-    output: ROIOutput, proposals: Tensor, rule: str, threshold: float = 0.1, candidates: int = 40, limit: int = 9
+    output: ROIOutput,
+    proposals: Tensor,
+    rule: str,
+    threshold: float = 0.1,
+    candidates: int = 40,
+    limit: int = 9,
+    cluster_iou: float | None = None,
 ) -> RawDetections:
     return postprocess(
         output,
@@ -50,14 +57,16 @@ def _detect(
         nms_threshold=0.4,
         candidates=candidates,
         max_detections=limit,
+        cluster_iou=cluster_iou,
     )
 
 
 @pytest.mark.parametrize("rule", ["class", "certainty"])
 @pytest.mark.parametrize("candidates", [12, 40])
-def test_postprocess__against_a_slow_loop(rule: str, candidates: int) -> None:
+@pytest.mark.parametrize("cluster_iou", [None, 0.3])
+def test_postprocess__against_a_slow_loop(rule: str, candidates: int, cluster_iou: float | None) -> None:
     output, proposals = _output(25, 3, seed=2)
-    found = _detect(output, proposals, rule, candidates=candidates)
+    found = _detect(output, proposals, rule, candidates=candidates, cluster_iou=cluster_iou)
 
     p = output.logits.softmax(dim=-1)
     pairs = []
@@ -81,21 +90,36 @@ def test_postprocess__against_a_slow_loop(rule: str, candidates: int) -> None:
     torch.testing.assert_close(found.logits, output.logits[own])
     torch.testing.assert_close(found.proposals, proposals[own])
     torch.testing.assert_close(found.variances, output.variances[own, found.labels])
-    # sigma belongs to the box before it was clipped
-    torch.testing.assert_close(found.sigma, corner_sigma(found.variances, decoded[kept], proposals[own], ROI_WEIGHTS))
+    # a candidate's own sigma belongs to the box before it was clipped; how far they lie apart to what is reported
+    sigma = corner_sigma(output.variances[rows, labels], decoded, proposals[rows], ROI_WEIGHTS)
+    if cluster_iou is not None:
+        assert not decoded.equal(clipped)
+        scores = torch.tensor([score for score, _, _ in pairs])
+        sigma[kept] = slow_cluster_sigma(kept, clipped, scores, sigma, torch.tensor(labels))
+    torch.testing.assert_close(found.sigma, sigma[kept])
     torch.testing.assert_close(found.entropy, -(p[own] * p[own].log()).sum(dim=1))
 
 
-def test_postprocess__nothing_above_the_threshold() -> None:
+@pytest.mark.parametrize("cluster_iou", [None, 0.3])
+def test_postprocess__nothing_above_the_threshold(cluster_iou: float | None) -> None:
     output, proposals = _output(5, 2, seed=0)
-    found = _detect(output, proposals, "class", threshold=1.0)
+    found = _detect(output, proposals, "class", threshold=1.0, cluster_iou=cluster_iou)
     assert found.boxes.shape == found.sigma.shape == (0, 4)
     assert found.logits.shape == (0, 3)
 
 
-def test_postprocess__no_proposals() -> None:
+@pytest.mark.parametrize("cluster_iou", [None, 0.3])
+def test_postprocess__no_proposals(cluster_iou: float | None) -> None:
     output, proposals = _output(0, 2, seed=0)
-    assert len(_detect(output, proposals, "class").boxes) == 0
+    assert len(_detect(output, proposals, "class", cluster_iou=cluster_iou).boxes) == 0
+
+
+def test_postprocess__the_rule_of_sigma_changes_nothing_else() -> None:
+    output, proposals = _output(25, 3, seed=2)
+    own, cluster = (_detect(output, proposals, "class", cluster_iou=iou) for iou in (None, 0.3))
+    for name in ("boxes", "scores", "labels", "logits", "variances", "proposals", "entropy"):
+        assert torch.equal(getattr(own, name), getattr(cluster, name))
+    assert not torch.equal(own.sigma, cluster.sigma)
 
 
 def test_postprocess__a_box_outside_the_input_takes_no_slot() -> None:
