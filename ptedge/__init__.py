@@ -17,6 +17,7 @@ __all__ = [
     "files",
     "folders",
     "graph_contract",
+    "legend",
     "preprocess",
     "signals",
     "text",

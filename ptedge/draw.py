@@ -1,4 +1,4 @@
-"""Draw detections: box, label, and on every side a band as wide as that side's standard deviation."""
+"""Draw detections: box, label, and on every side a band that fades out at two of that side's standard deviations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.bands import Bands
 from ptedge.detections import Detections
+from ptedge.legend import LegendRow, band_row, draw_legend
+from ptedge.lettering import Area, Color, Lettering, areas_of, least_covering
 
 # Distinct in hue and lightness, for eight classes before they repeat (Okabe and Ito's colours for every eye, RGB).
-COLORS = (
+COLORS: tuple[Color, ...] = (
     (230, 159, 0),
     (86, 180, 233),
     (0, 200, 140),
@@ -21,85 +24,90 @@ COLORS = (
     (220, 140, 190),
     (235, 235, 235),
 )
-BAND_SIGMAS = 2.0
-BAND_OPACITY = 0.4
-FONT = cv2.FONT_HERSHEY_SIMPLEX
+# where pictures compare models, a colour says who found a box
+SOURCE_COLOR, ADAPTED_COLOR, TRUTH_COLOR = COLORS[0], COLORS[1], (255, 255, 255)
+INK = (20, 20, 20)
+SMALL_BOX = 64  # pixels of its shorter side; the line of a smaller box is one pixel
 
 
-def draw_detections(image: NDArray[np.uint8], detections: Detections, class_names: Sequence[str]) -> NDArray[np.uint8]:
-    """A copy of an image with its detections on it.
+def draw_detections(
+    image: NDArray[np.uint8],
+    detections: Detections,
+    class_names: Sequence[str],
+    *,
+    color: Color | None = None,
+    legend: Sequence[LegendRow] | None = (),
+) -> NDArray[np.uint8]:
+    """A copy of an image with its detections and a legend on it.
 
-    Each side of a box carries a translucent band from two standard deviations inside to two outside (95 % of a
-    Gaussian), so that a sharp side looks thin and a doubtful one wide.
+    Each side of a box carries a translucent band that fades out at two standard deviations (95 % of a Gaussian), so
+    that a sharp side looks thin and a doubtful one wide. Into the box a band reaches a quarter of it at most: what is
+    in it stays visible.
 
     Args:
         image: [H, W, 3] uint8 RGB.
         detections: in pixels of the image.
         class_names: names by label.
+        color: RGB of all boxes; ``None`` takes one for each class.
+        legend: rows above the one about bands; ``None`` for no legend. An image too small for one has none.
 
     Returns:
         [H, W, 3] uint8 RGB; the argument is unchanged.
     """
     out: NDArray[np.uint8] = np.array(image, order="C")
-    if not len(detections):
-        return out
-    size = min(image.shape[:2])
-    line = max(1, round(size / 300))
     order = np.argsort(detections.scores, kind="stable")  # the best last, so on top
-    paint, mask = out.copy(), np.zeros(image.shape[:2], bool)
+    colors = [color or COLORS[int(label) % len(COLORS)] for label in detections.labels]
+    bands = Bands(*image.shape[:2])
     for i in order:
-        _paint_bands(paint, mask, detections.boxes[i], detections.sigma[i], _color(int(detections.labels[i])))
-    # blended once, however many bands overlap, so that the image stays visible below
-    blended = cv2.addWeighted(out, 1 - BAND_OPACITY, paint, BAND_OPACITY, 0)
-    np.copyto(out, blended, where=mask[:, :, None])
-    for i in order:
-        x1, y1, x2, y2 = (round(float(v)) for v in detections.boxes[i])
-        cv2.rectangle(out, (x1, y1), (x2, y2), _color(int(detections.labels[i])), line, cv2.LINE_AA)
-    for i in order:
-        label = int(detections.labels[i])
-        _draw_label(out, detections.boxes[i], f"{class_names[label]} {detections.scores[i]:.2f}", _color(label), line)
+        bands.add(detections.boxes[i], detections.sigma[i], colors[i])
+    bands.blend(out)
+    draw_boxes(out, detections.boxes[order], [colors[i] for i in order])
+    taken = areas_of(detections.boxes)
+    if legend is not None:
+        area = draw_legend(
+            out, [*legend, band_row(colors[int(order[-1])] if len(order) else color or COLORS[0])], taken
+        )
+        taken += [area] if area is not None else []
+    for i in order[::-1]:  # the best has the first choice of places
+        text = f"{class_names[int(detections.labels[i])]} {detections.scores[i]:.2f}"
+        taken.append(_draw_label(out, areas_of(detections.boxes[i : i + 1])[0], text, colors[i], taken))
     return out
 
 
-def _color(label: int) -> tuple[int, int, int]:
-    return COLORS[label % len(COLORS)]
-
-
-def _paint_bands(
-    paint: NDArray[np.uint8],
-    mask: NDArray[np.bool_],
-    box: NDArray[np.float32],
-    sigma: NDArray[np.float32],
-    color: tuple[int, int, int],
+def draw_boxes(
+    image: NDArray[np.uint8], boxes: NDArray[np.float32], colors: Sequence[Color], *, wider: int = 0
 ) -> None:
-    """Fill the bands of the four sides in ``paint`` and mark them in ``mask``; inside they end at the box's middle."""
-    x1, y1, x2, y2 = (float(v) for v in box)
-    left, top, right, bottom = (BAND_SIGMAS * float(v) for v in sigma)
-    middle_x, middle_y = (x1 + x2) / 2, (y1 + y2) / 2
-    bands = (  # x from, y from, x to, y to
-        (x1 - left, y1, min(x1 + left, middle_x), y2),
-        (x1, y1 - top, x2, min(y1 + top, middle_y)),
-        (max(x2 - right, middle_x), y1, x2 + right, y2),
-        (x1, max(y2 - bottom, middle_y), x2, y2 + bottom),
-    )
-    for xa, ya, xb, yb in bands:
-        area = slice(max(0, round(ya)), max(0, round(yb) + 1)), slice(max(0, round(xa)), max(0, round(xb) + 1))
-        paint[area] = color
-        mask[area] = True
+    """Outlines, thin around small boxes.
+
+    Args:
+        image: [H, W, 3] uint8 RGB, changed in place.
+        boxes: [N, 4] xyxy in pixels.
+        colors: RGB of each.
+        wider: pixels added to the lines, so that they show around others that are drawn over them.
+    """
+    line = max(1, round(min(image.shape[:2]) / 300))
+    for box, color in zip(boxes, colors, strict=True):
+        x1, y1, x2, y2 = (round(float(v)) for v in box)
+        thick = (1 if min(x2 - x1, y2 - y1) < SMALL_BOX else line) + wider
+        # cv2.rectangle makes a line of three pixels five wide
+        across = slice(max(0, x1 - thick // 2), max(0, x2 - thick // 2 + thick))
+        down = slice(max(0, y1 - thick // 2), max(0, y2 - thick // 2 + thick))
+        for x in (x1, x2):
+            image[down, max(0, x - thick // 2) : max(0, x - thick // 2 + thick)] = color
+        for y in (y1, y2):
+            image[max(0, y - thick // 2) : max(0, y - thick // 2 + thick), across] = color
 
 
-def _draw_label(
-    image: NDArray[np.uint8], box: NDArray[np.float32], text: str, color: tuple[int, int, int], line: int
-) -> None:
-    """Dark text on a plate of the box's colour: above the box, below its top side where there is no room."""
+def _draw_label(image: NDArray[np.uint8], box: Area, text: str, color: Color, taken: Sequence[Area]) -> Area:
+    """Dark text on a plate of the box's colour, beside the box where it covers least; returns where."""
     height, width = image.shape[:2]
-    scale = max(0.32, min(height, width) / 1200)
-    weight = max(1, round(scale * 1.6))
-    (text_width, text_height), descent = cv2.getTextSize(text, FONT, scale, weight)
-    margin = max(2, line)
-    plate_width, plate_height = text_width + 2 * margin, text_height + descent + 2 * margin
-    x = int(np.clip(round(float(box[0])), 0, max(0, width - plate_width)))
-    above = round(float(box[1])) - plate_height
-    y = int(np.clip(above if above >= 0 else round(float(box[1])), 0, max(0, height - plate_height)))
-    cv2.rectangle(image, (x, y), (x + plate_width - 1, y + plate_height - 1), color, cv2.FILLED)
-    cv2.putText(image, text, (x + margin, y + margin + text_height), FONT, scale, (20, 20, 20), weight, cv2.LINE_AA)
+    lettering = Lettering.fitting(height, width)
+    wide, high = lettering.size(text)
+    right = box.right - wide
+    corners = [(box.left, box.top - high), (box.left, box.bottom), (right, box.top - high), (right, box.bottom)]
+    corners += [(box.right, box.top), (box.left - wide, box.top), (box.left, box.top)]
+    inside = [(max(0, min(x, width - wide)), max(0, min(y, height - high))) for x, y in corners]
+    place, _ = least_covering([Area(x, y, x + wide, y + high) for x, y in inside], taken)
+    cv2.rectangle(image, (place.left, place.top), (place.right - 1, place.bottom - 1), color, cv2.FILLED)
+    lettering.write(image, text, place.left, place.top, INK)
+    return place

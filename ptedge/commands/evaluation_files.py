@@ -14,17 +14,17 @@ from ptedge.data.coco import coco_category_ids
 from ptedge.data.coco_results import coco_results
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
-from ptedge.draw import draw_detections
+from ptedge.draw import TRUTH_COLOR, draw_boxes, draw_detections
 from ptedge.files import atomic_write, fit_name, parse_json, read_bounded, write_json
 from ptedge.folders import refuse_strangers, set_aside
 from ptedge.frames.images import read_image
+from ptedge.legend import LegendRow
 from ptedge.scores.average_precision import match_detections
 
 MOST_RESULTS = 64 << 20  # bytes of results.json
 SURE = 0.5  # score from which a detection is drawn, and is an error when no box is there
 
-TRUTH = (255, 255, 255)  # RGB of labelled boxes
-IGNORED = (128, 128, 128)
+IGNORED = (128, 128, 128)  # RGB of labelled boxes that do not count
 
 
 RESULTS, FOUND, PICTURES, SIDES_PLOT = "results.json", "detections.json", "pictures", "sides.png"
@@ -120,8 +120,8 @@ def draw_comparison(
         [H, W, 3] uint8 RGB; the argument is unchanged.
     """
     canvas = image.copy()
-    line = max(2, round(min(image.shape[:2]) / 250))
-    for box, ignore in zip(sample.boxes, sample.ignore, strict=True):
-        x1, y1, x2, y2 = (round(float(v)) for v in box)
-        cv2.rectangle(canvas, (x1, y1), (x2, y2), IGNORED if ignore else TRUTH, line)
-    return draw_detections(canvas, detections.select(detections.scores >= SURE), class_names)
+    colors = [IGNORED if ignore else TRUTH_COLOR for ignore in sample.ignore]
+    draw_boxes(canvas, sample.boxes, colors, wider=1)
+    rows = [LegendRow("labelled", TRUTH_COLOR)]
+    rows += [LegendRow("labelled, not counted", IGNORED)] if sample.ignore.any() else []
+    return draw_detections(canvas, detections.select(detections.scores >= SURE), class_names, legend=rows)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ptedge.detections import Detections
-from ptedge.draw import COLORS, draw_detections
+from ptedge.draw import COLORS, SOURCE_COLOR, TRUTH_COLOR, draw_boxes, draw_detections
 
 
 def one(box: list[float], sigma: list[float], label: int = 0) -> Detections:
@@ -21,16 +21,85 @@ def changed(image: np.ndarray, out: np.ndarray) -> np.ndarray:
     return (image != out).any(axis=2)
 
 
+def bare(image: np.ndarray, detections: Detections) -> np.ndarray:
+    """Without a legend."""
+    return draw_detections(image, detections, ["car"], legend=None)
+
+
 def test_draw_detections__band_widths_follow_each_side() -> None:
     image = np.zeros((200, 200, 3), np.uint8)
-    out = draw_detections(image, one([60, 60, 140, 140], [2, 4, 8, 1]), ["car"])
-    row = np.flatnonzero(changed(image, out)[100])  # crosses the left and right side
-    column = np.flatnonzero(changed(image, out)[:, 100])  # crosses top and bottom
-    # two sigma to each side, give or take the line's own antialiased pixel
-    assert row[row < 100].tolist() == list(range(60 - 4, 60 + 4 + 1))
-    assert row[row > 100].tolist() == list(range(140 - 16, 140 + 16 + 1))
-    assert column[column > 100].tolist() == list(range(140 - 2, 140 + 2 + 1))
-    assert column[column < 100].max() == 60 + 8
+    drawn = changed(image, bare(image, one([60, 60, 140, 140], [2, 4, 8, 1])))
+    row, column = np.flatnonzero(drawn[100]), np.flatnonzero(drawn[:, 100])
+    # two sigma outwards; inwards it has faded to nothing just before
+    assert row[row < 100].tolist() == list(range(60 - 4, 60 + 4))
+    assert (row[row > 100].min(), row.max()) == (140 - 15, 140 + 16)
+    assert column.max() == 140 + 2
+    assert column[column < 100].max() == 60 + 7
+
+
+def test_draw_detections__band_fades_with_the_distance_and_ends_in_a_hairline() -> None:
+    image = np.zeros((300, 600, 3), np.uint8)
+    row = bare(image, one([200, 50, 500, 250], [20, 1, 1, 1]))[150, :, 0].astype(int)  # red
+    outwards, inwards = row[199:160:-1], row[201:240]
+    for band in (outwards, inwards):
+        assert (np.diff(band) <= 0).all()
+        assert 0.3 * COLORS[0][0] < band[3] < 0.65 * COLORS[0][0]
+        # at one sigma exp(-1/2), lowered by what is left at two: 0.55 of what it is at the side
+        assert band[19] <= 0.56 * band[0]
+    assert inwards[-2:].max() <= 2
+    assert row[160] > 50 and row[159] == 0
+
+
+@pytest.mark.parametrize("sigma", [2.0, 5.0, 40.0])
+@pytest.mark.parametrize("side", [20, 400])
+def test_draw_detections__what_is_in_a_box_stays_visible(side: int, sigma: float) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (500, 700, 3), np.uint8)
+    out = bare(image, one([100, 50, 100 + side, 50 + side], [sigma] * 4))
+    quarter = side // 4
+    inside = slice(50 + quarter, 50 + side - quarter + 1), slice(100 + quarter, 100 + side - quarter + 1)
+    np.testing.assert_array_equal(out[inside], image[inside])
+    assert changed(image, out)[50 + side // 2, 100]
+
+
+def test_draw_detections__lines_of_small_boxes_are_thin() -> None:
+    image = np.zeros((900, 900, 3), np.uint8)
+    for side, thick in ((20, 1), (400, 3)):
+        row = bare(image, one([100, 100, 100 + side, 100 + side], [0] * 4))[100 + side // 2, 90:110]
+        assert (row == COLORS[0]).all(axis=1).sum() == thick
+
+
+def test_draw_detections__legend_is_there_and_leaves_boxes_free() -> None:
+    image = np.zeros((240, 416, 3), np.uint8)
+    nothing = draw_detections(image, Detections.empty(), ["car"])
+    assert changed(image, nothing)[200:, :250].any()  # in the first corner
+    box = one([5, 150, 200, 235], [1, 1, 1, 1])
+    plain, out = bare(image, box), draw_detections(image, box, ["car"])
+    legend = changed(plain, out)
+    assert legend.sum() > 3000
+    assert not legend[150:236, 5:201].any()
+
+
+def test_draw_detections__labels_cover_neither_boxes_nor_one_another_where_there_is_room() -> None:
+    image = np.zeros((240, 416, 3), np.uint8)
+    boxes = np.array([[100, 100, 120, 120], [124, 100, 144, 120], [148, 100, 168, 120]], np.float32)
+    three = Detections(
+        boxes, np.float32([0.9, 0.8, 0.7]), np.arange(3), np.zeros((3, 4), np.float32), np.zeros(3, np.float32)
+    )
+    out = draw_detections(image, three, ["car", "person", "train"])
+    for x in (100, 124, 148):
+        assert not changed(image, out)[101:120, x + 1 : x + 20].any()
+    assert [(out == COLORS[i]).all(axis=2).sum() > 400 for i in range(3)] == [True] * 3
+
+
+def test_draw_detections__one_color_for_all() -> None:
+    out = draw_detections(np.zeros((80, 80, 3), np.uint8), one([9, 9, 60, 60], [0] * 4), ["car"], color=SOURCE_COLOR)
+    assert tuple(out[40, 60]) == SOURCE_COLOR
+
+
+def test_draw_boxes__wider_lines_show_around_others() -> None:
+    image = np.zeros((50, 50, 3), np.uint8)
+    draw_boxes(image, np.float32([[10, 10, 40, 40]]), [TRUTH_COLOR], wider=2)
+    assert image[25, 7:14, 0].tolist() == [0, 0, 255, 255, 255, 0, 0]
 
 
 def test_draw_detections__argument_is_unchanged_and_may_be_a_view() -> None:
@@ -55,9 +124,9 @@ def test_draw_detections__box_at_the_border_keeps_its_label_inside(box: list[flo
     assert plate.sum() > 200  # the whole plate of "person 0.90", text cut out
 
 
-def test_draw_detections__image_stays_visible_below_many_wide_bands() -> None:
+def test_draw_detections__bands_of_many_boxes_do_not_add_up() -> None:
     image = np.random.default_rng(0).integers(0, 256, (96, 160, 3), np.uint8)
-    box, sigma = [20.0, 20.0, 140.0, 80.0], [60.0, 60.0, 60.0, 60.0]
+    box, sigma = [50.0, 30.0, 130.0, 70.0], [10.0, 10.0, 10.0, 10.0]
     many = Detections(
         np.array([box] * 30, np.float32),
         np.full(30, 0.5, np.float32),
@@ -65,7 +134,8 @@ def test_draw_detections__image_stays_visible_below_many_wide_bands() -> None:
         np.array([sigma] * 30, np.float32),
         np.zeros(30, np.float32),
     )
-    out = draw_detections(image, many, ["car"])
-    # blended once: 0.6 of the image remains
-    expected = 0.6 * image[50, 100] + 0.4 * np.array(COLORS[0])
-    assert np.abs(out[50, 100] - expected).max() <= 1
+    out = bare(image, many)
+    # at one sigma from the left side, by hand: (exp(-1/2) - exp(-2)) / (1 - exp(-2)) of the opacity of 0.6
+    alpha = 0.6 * (np.exp(-0.5) - np.exp(-2)) / (1 - np.exp(-2))
+    expected = (1 - alpha) * image[50, 40] + alpha * np.array(COLORS[0])
+    assert np.abs(out[50, 40] - expected).max() <= 1
