@@ -18,6 +18,7 @@ __all__ = [
     "folders",
     "graph_contract",
     "legend",
+    "lettering",
     "preprocess",
     "signals",
     "text",

@@ -19,6 +19,7 @@ COMMANDS = {
     "adapt": ("ptedge.training.cli:adapt", "Adapt a detector to unlabelled target frames."),
     "study": ("ptedge.training.study.cli:study", "Run a table of variants over seeds, and compare."),
     "plot": ("ptedge.training.curves.cli:plot", "Draw the curves of one run, or of several together."),
+    "report": ("ptedge.training.report.cli:report", "Write one HTML page about a run: before and after."),
     "eval": ("ptedge.commands.eval:evaluate", "Score a model on labelled data: AP and quality of sigma."),
     "export": ("ptedge.export.cli:export", "Write a checkpoint as an ONNX bundle for the device."),
     "build": ("ptedge.export.cli:build", "Build a TensorRT engine of a bundle on this device."),

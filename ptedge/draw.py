@@ -37,6 +37,7 @@ def draw_detections(
     *,
     color: Color | None = None,
     legend: Sequence[LegendRow] | None = (),
+    letters: float = 1.0,
 ) -> NDArray[np.uint8]:
     """A copy of an image with its detections and a legend on it.
 
@@ -50,6 +51,7 @@ def draw_detections(
         class_names: names by label.
         color: RGB of all boxes; ``None`` takes one for each class.
         legend: rows above the one about bands; ``None`` for no legend. An image too small for one has none.
+        letters: size of text, as a share of what fits the image; above 1 for pictures that are shown smaller.
 
     Returns:
         [H, W, 3] uint8 RGB; the argument is unchanged.
@@ -62,15 +64,21 @@ def draw_detections(
         bands.add(detections.boxes[i], detections.sigma[i], colors[i])
     bands.blend(out)
     draw_boxes(out, detections.boxes[order], [colors[i] for i in order])
-    taken = areas_of(detections.boxes)
+    lettering = Lettering.fitting(image.shape[0], image.shape[1], letters)
+    areas, placed = areas_of(detections.boxes), list[Area]()
     if legend is not None:
-        area = draw_legend(
-            out, [*legend, band_row(colors[int(order[-1])] if len(order) else color or COLORS[0])], taken
-        )
-        taken += [area] if area is not None else []
+        rows = [*legend, band_row(colors[int(order[-1])] if len(order) else color or COLORS[0])]
+        legend_area = draw_legend(out, rows, areas, lettering)
+        placed += [legend_area] if legend_area is not None else []
+    labels: list[tuple[Area, str, Color]] = []
     for i in order[::-1]:  # the best has the first choice of places
         text = f"{class_names[int(detections.labels[i])]} {detections.scores[i]:.2f}"
-        taken.append(_draw_label(out, areas_of(detections.boxes[i : i + 1])[0], text, colors[i], taken))
+        place = _place(areas[i], lettering.size(text), image.shape[:2], areas, placed)
+        placed.append(place)
+        labels.append((place, text, colors[i]))
+    for place, text, plate in labels[::-1]:
+        cv2.rectangle(out, (place.left, place.top), (place.right - 1, place.bottom - 1), plate, cv2.FILLED)
+        lettering.write(out, text, place.left, place.top, INK)
     return out
 
 
@@ -98,16 +106,23 @@ def draw_boxes(
             image[max(0, y - thick // 2) : max(0, y - thick // 2 + thick), across] = color
 
 
-def _draw_label(image: NDArray[np.uint8], box: Area, text: str, color: Color, taken: Sequence[Area]) -> Area:
-    """Dark text on a plate of the box's colour, beside the box where it covers least; returns where."""
-    height, width = image.shape[:2]
-    lettering = Lettering.fitting(height, width)
-    wide, high = lettering.size(text)
-    right = box.right - wide
-    corners = [(box.left, box.top - high), (box.left, box.bottom), (right, box.top - high), (right, box.bottom)]
+def _place(
+    box: Area, size: tuple[int, int], image: tuple[int, ...], boxes: Sequence[Area], placed: Sequence[Area]
+) -> Area:
+    """Where a label covers least: above or below its box, up to two rows away, else beside or in it.
+
+    Args:
+        box: that it belongs to.
+        size: width and height.
+        image: height and width.
+        boxes: all of them.
+        placed: legend and labels; to cover these is worse, so they count twice.
+    """
+    wide, high = size
+    corners = []
+    for row in range(3):
+        above, below = box.top - (row + 1) * high, box.bottom + row * high
+        corners += [(x, y) for y in (above, below) for x in (box.left, box.right - wide)]
     corners += [(box.right, box.top), (box.left - wide, box.top), (box.left, box.top)]
-    inside = [(max(0, min(x, width - wide)), max(0, min(y, height - high))) for x, y in corners]
-    place, _ = least_covering([Area(x, y, x + wide, y + high) for x, y in inside], taken)
-    cv2.rectangle(image, (place.left, place.top), (place.right - 1, place.bottom - 1), color, cv2.FILLED)
-    lettering.write(image, text, place.left, place.top, INK)
-    return place
+    inside = [(max(0, min(x, image[1] - wide)), max(0, min(y, image[0] - high))) for x, y in corners]
+    return least_covering([Area(x, y, x + wide, y + high) for x, y in inside], [*boxes, *placed, *placed])[0]

@@ -36,19 +36,22 @@ def band_row(color: Color) -> LegendRow:
     return LegendRow("side of a box, band of 2 sigma (95 %)", color, band=True)
 
 
-def draw_legend(image: NDArray[np.uint8], rows: Sequence[LegendRow], taken: Sequence[Area]) -> Area | None:
+def draw_legend(
+    image: NDArray[np.uint8], rows: Sequence[LegendRow], taken: Sequence[Area], lettering: Lettering | None = None
+) -> Area | None:
     """Write a legend into the corner where it covers least.
 
     Args:
         image: [H, W, 3] uint8 RGB, changed in place.
         rows: from the top.
         taken: areas it should leave free.
+        lettering: how text is written; ``None`` takes what fits the picture.
 
     Returns:
         Where it is; ``None`` where the picture is too small for one, or there are no rows.
     """
     height, width = image.shape[:2]
-    lettering = Lettering.fitting(height, width)
+    lettering = lettering or Lettering.fitting(height, width)
     sizes = [lettering.size(row.text) for row in rows]
     if not sizes:
         return None

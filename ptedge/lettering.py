@@ -39,9 +39,9 @@ class Lettering:
     margin: int
 
     @classmethod
-    def fitting(cls, height: int, width: int) -> Lettering:
-        """For a picture of so many pixels."""
-        scale = max(SMALLEST, min(height, width) / PIXELS_OF_1)
+    def fitting(cls, height: int, width: int, letters: float = 1.0) -> Lettering:
+        """For a picture of so many pixels; ``letters`` makes them larger or smaller than fits it."""
+        scale = letters * max(SMALLEST, min(height, width) / PIXELS_OF_1)
         return cls(scale, max(1, round(scale * 1.4)), max(3, round(6 * scale)))
 
     def size(self, text: str) -> tuple[int, int]:

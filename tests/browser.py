@@ -49,6 +49,8 @@ class Browser:
         os.close(read)
         os.close(write)
         self._rest, self._number, self._session = b"", 0, ""
+        self._wanted: tuple[str, ...] = ()
+        self._events: list[dict[str, Any]] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
 
@@ -76,9 +78,18 @@ class Browser:
                 self._rest += data
             text, _, self._rest = self._rest.partition(b"\0")
             answer = json.loads(text)
+            if answer.get("method") in self._wanted:
+                self._events.append(answer)
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return dict(answer["result"])
+
+    def collect(self, *events: str) -> list[dict[str, Any]]:
+        """A list that events of these names are put into from now on, as they are read."""
+        self._wanted = events
+        for domain in {event.partition(".")[0] for event in events}:
+            self.call(f"{domain}.enable")
+        return self._events
 
     def open(self, address: str, width: int = 1280, height: int = 860, dark: bool = False) -> None:
         """Go to a page."""

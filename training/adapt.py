@@ -44,6 +44,7 @@ class Inputs:
 
     Attributes:
         start: the detector to adapt.
+        path: of its file, as it was named.
         parent: sha256 of its file.
         target: FRAMES.
         frames: found there.
@@ -52,6 +53,7 @@ class Inputs:
     """
 
     start: Checkpoint
+    path: str
     parent: str
     target: str
     frames: FrameIndex
@@ -189,6 +191,7 @@ class Adaptation(MutualLearning):
         return {
             "command": "adapt",
             "kind": inputs.kind,
+            "checkpoint": inputs.path,
             "target_frames": len(inputs.frames),
             "source_images": len(inputs.dataset) if inputs.dataset is not None else 0,
             "classes": list(inputs.start.class_names),
@@ -236,7 +239,7 @@ def adapt(
     start = load_checkpoint(checkpoint)
     frames = index_frames(target)
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
-    inputs = Inputs(start, sha256_file(checkpoint), target, frames, source, dataset)
+    inputs = Inputs(start, str(checkpoint), sha256_file(checkpoint), target, frames, source, dataset)
     identity = inputs.identity(config)
     with begin_run(out, config, identity, start.class_names, resume=resume, val=val, started=started) as run:
         return carry_out(Adaptation(inputs, config, run.device), run, config)

@@ -1,6 +1,6 @@
 """Commands that belong to no part: eval, data, inspect, doctor.
 
-The command line loads them by name; nothing else imports them.
+The command line loads them by name; others ask only what a file says of itself (``describe_...``).
 """
 
-__all__ = ["data", "doctor", "eval", "inspect"]
+__all__ = ["data", "describe_bundle", "describe_checkpoint", "doctor", "eval", "inspect"]

@@ -5,6 +5,7 @@ import pytest
 
 from ptedge.detections import Detections
 from ptedge.draw import COLORS, SOURCE_COLOR, TRUTH_COLOR, draw_boxes, draw_detections
+from ptedge.lettering import Lettering
 
 
 def one(box: list[float], sigma: list[float], label: int = 0) -> Detections:
@@ -89,6 +90,33 @@ def test_draw_detections__labels_cover_neither_boxes_nor_one_another_where_there
     for x in (100, 124, 148):
         assert not changed(image, out)[101:120, x + 1 : x + 20].any()
     assert [(out == COLORS[i]).all(axis=2).sum() > 400 for i in range(3)] == [True] * 3
+
+
+def test_draw_detections__labels_in_a_crowd_cover_no_better_one() -> None:
+    image = np.zeros((240, 416, 3), np.uint8)
+    boxes = np.array([[100 + 6 * i, 100, 125 + 6 * i, 120] for i in range(5)], np.float32)
+    crowd = Detections(
+        boxes,
+        np.linspace(0.9, 0.5, 5, dtype=np.float32),
+        np.arange(5),
+        np.zeros((5, 4), np.float32),
+        np.zeros(5, np.float32),
+    )
+    out = draw_detections(image, crowd, ["car"] * 5, legend=None)
+    wide, high = Lettering.fitting(240, 416).size("car 0.90")
+    for i in range(5):  # more than two thirds of each plate is plate and not text: all are whole
+        plate = (out[:100] == COLORS[i]).all(axis=2).sum() + (out[121:] == COLORS[i]).all(axis=2).sum()
+        assert plate > 0.5 * wide * high
+
+
+def test_draw_detections__larger_letters() -> None:
+    image = np.zeros((240, 416, 3), np.uint8)
+    box = one([100, 100, 120, 120], [0] * 4)
+    plates = [
+        (draw_detections(image, box, ["car"], legend=None, letters=size) == COLORS[0]).all(axis=2).sum()
+        for size in (1, 2)
+    ]
+    assert plates[1] > 2.5 * plates[0]
 
 
 def test_draw_detections__one_color_for_all() -> None:
