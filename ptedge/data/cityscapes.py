@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ptedge.data.build import MALFORMED, NOT_LISTED, Counts, RawBox, RawImage, build_dataset, image_pixels
+from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ClassRules, class_table
+from ptedge.data.columns import NOT_LISTED
 from ptedge.data.dataset import Dataset
 from ptedge.data.documents import load_json
 from ptedge.data.locate import ImageFinder

@@ -2,61 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset, image_pixels
+from ptedge.data.build import Counts, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ANY_CLASS, ClassRules, class_table
+from ptedge.data.coco_columns import CORNERS, annotation_columns, count_corners, keep_annotation
 from ptedge.data.dataset import Dataset
 from ptedge.data.documents import load_json
 from ptedge.data.locate import ImageFinder
-from ptedge.data.values import Box, entry_id, flag, name_text, number_box, outline_box, shown
+from ptedge.data.values import entry_id, name_text, shown
 from ptedge.errors import InputError
 from ptedge.files import write_json
 
-CORNERS = "box that could be x1 y1 x2 y2, as all here; COCO has x y width height"
+
+def load_coco(path: Path) -> Any:
+    """A JSON file; where it is COCO, without what is not read of its annotations.
+
+    Raises:
+        InputError: as :func:`~ptedge.data.documents.load_json`.
+    """
+    return load_json(path, keep_annotation)
 
 
 def read_coco(path: Path, rules: ClassRules, images: Path | None = None) -> Dataset:
-    """Read COCO annotations.
+    """Read a COCO file; as :func:`coco_dataset`. Raises InputError."""
+    return coco_dataset(load_coco(path), path, rules, images)
+
+
+def coco_dataset(document: Any, path: Path, rules: ClassRules, images: Path | None = None) -> Dataset:
+    """COCO annotations as a data set.
 
     Classes keep the order of the category ids, which may have gaps. ``iscrowd`` boxes become ignore regions. Images
     without annotations stay in. An annotation without ``bbox`` gets the box around its polygons.
 
     Args:
+        document: as :func:`load_coco` gives it.
         path: json file.
         rules: classes wanted.
         images: folder of the images; ``None`` looks in the json's folder, its ``images/``, that folder's part of the
             json's name (``instances_train.json``: ``train``), and the same one level up.
 
     Raises:
-        InputError: unreadable, or not COCO.
+        InputError: not COCO.
     """
-    document = load_json(path)
     if not is_coco(document):
         raise InputError(f"{path} is no COCO file: it needs the lists images, annotations and categories")
     counts = Counts()
     names = _category_names(document["categories"], path)
     table = class_table(names.values(), rules, str(path))
     raw = _images(document["images"], path, images, counts)
-    for entry in _typed(document["annotations"], "annotation", path, ("image_id", "category_id")):
-        image_id, category_id = entry_id(entry["image_id"]), entry_id(entry["category_id"])
-        image = raw.get(image_id) if image_id is not None else None
-        name = names.get(category_id) if category_id is not None else None
-        crowd, box = flag(entry.get("iscrowd")), _box(entry)
-        if image is None:
-            counts.dropped["image id not listed"] += 1
-        elif name is None:
-            counts.dropped["category id not listed"] += 1
-        elif crowd is None:
-            counts.dropped["iscrowd is neither 0 nor 1"] += 1
-        elif isinstance(box, str):
-            counts.dropped[box] += 1
-        else:
-            image.boxes.append(RawBox(name, box, crowd))
-    counts.notes[CORNERS] += _like_corners(raw.values())
-    return build_dataset(path, "coco", raw.values(), table, counts, declared=True)
+    places = {key: i for i, key in enumerate(raw)}
+    columns = annotation_columns(document["annotations"], places, names, path, counts)
+    listed = list(raw.values())
+    counts.notes[CORNERS] += count_corners(columns, listed)
+    return build_dataset(path, "coco", listed, table, counts, declared=True, columns=columns)
 
 
 def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: str = "unknown") -> None:
@@ -186,7 +187,7 @@ def _images(entries: list[Any], path: Path, folder: Path | None, counts: Counts)
         if key in raw:
             raise InputError(f"{path}: two images have the id {key!r}")
         width, height = image_pixels(entry.get("width"), entry.get("height"), counts)
-        raw[key] = RawImage(file, width, height, [], entry["id"] if isinstance(entry["id"], str) else key)
+        raw[key] = RawImage(file, width, height, (), entry["id"] if isinstance(entry["id"], str) else key)
     return raw
 
 
@@ -217,46 +218,6 @@ def _id_of(entry: dict[str, Any], what: str, i: int, path: Path) -> int | str:
     if key is None:
         raise InputError(f"{path}: {what} {i} has the id {shown(entry['id'])}; it must be a number or text")
     return key
-
-
-def _box(entry: dict[str, Any]) -> Box | str:
-    """The box of an annotation, or why there is none."""
-    given, outlines = entry.get("bbox"), entry.get("segmentation")
-    if given is None or given == []:
-        if isinstance(outlines, dict):
-            return "no bbox, and a mask in RLE"
-        if not isinstance(outlines, list) or not outlines:
-            return MALFORMED
-        points: list[Any] = []
-        for outline in outlines:
-            if not isinstance(outline, list) or len(outline) < 6 or len(outline) % 2:
-                return MALFORMED
-            points += zip(outline[0::2], outline[1::2], strict=True)
-        return outline_box(points) or MALFORMED
-    box = number_box(given)
-    return _xywh_to_xyxy(box) if box is not None else MALFORMED
-
-
-def _like_corners(images: Iterable[RawImage]) -> int:
-    """How many boxes there are, if all of them would be boxes inside their images as x1, y1, x2, y2, too; else 0.
-
-    A few boxes may be so by chance; a whole data set is not.
-    """
-    count = 0
-    for image in images:
-        for raw in image.boxes:
-            x, y, width, height = xyxy_to_xywh(raw.box)
-            if not (0 < x < width and 0 < y < height):
-                return 0
-            if image.width and (width > image.width or height > image.height):
-                return 0
-            count += 1
-    return count
-
-
-def _xywh_to_xyxy(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    x, y, width, height = box
-    return x, y, x + width, y + height
 
 
 def xyxy_to_xywh(box: Sequence[float]) -> tuple[float, float, float, float]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from ptedge.data.build import Counts
@@ -23,10 +24,10 @@ AMBIGUOUS = "image name that fits several files, or shares its only file with an
 ELSEWHERE = "image name that lies in several folders (the first taken)"
 
 _MOST_WALKED = 200_000  # files looked at below a folder for a name that is not where it should be
+_MOST_ASKED = 100  # names; for more, a folder is listed once and not asked for each
 
 
-@dataclass(frozen=True)
-class _Hit:
+class _Hit(NamedTuple):
     """A file found; exact where it has the image's first name in one of the folders themselves."""
 
     path: Path
@@ -34,7 +35,7 @@ class _Hit:
 
 
 class ImageFinder:
-    """Finds images by the names in annotations; folders are listed once, and only if a name is not there as written.
+    """Finds images by the names in annotations; folders are listed once, and only where many are looked for.
 
     A name is tried as it is, then with another suffix, capitals or form of its accents, then without its leading
     folders (``data/``, ``/home/someone/set/``, ``..\\media\\``), then anywhere below the folders if it is the only file
@@ -50,7 +51,9 @@ class ImageFinder:
         self._folders = list(dict.fromkeys(folders))
         self._below = list(folders[:1] if below is None else below)
         self._counts = counts
-        self._listed: dict[Path, dict[str, list[Path]]] = {}
+        self._asked: Counter[str] = Counter()  # names by their leading folders
+        self._there: dict[str, dict[str, list[Path]]] = {}
+        self._listed: dict[tuple[Path, tuple[str, ...]], dict[str, list[Path]]] = {}
         self._walked: dict[str, list[Path]] | None = None
 
     def find(self, name: str) -> Path:
@@ -67,12 +70,15 @@ class ImageFinder:
             For each an existing file, or where it was expected first.
         """
         hits = [self._find(names) for names in images]
-        users = Counter(os.path.normpath(hit.path) for hit in hits if hit is not None)
+        users: Counter[str] = Counter()
+        if any(hit is not None and not hit.exact for hit in hits):
+            users.update(os.path.normpath(hit.path) for hit in hits if hit is not None)
         found = []
         for names, hit in zip(images, hits, strict=True):
             # cam1/7.jpg and cam2/7.jpg are not both the one 7.jpg that is there
             shared = hit is not None and not hit.exact and users[os.path.normpath(hit.path)] > 1
-            self._counts.passed_over[AMBIGUOUS] += shared
+            if shared:
+                self._counts.passed_over[AMBIGUOUS] += 1
             found.append(self._folders[0] / _plain(names[0]) if hit is None or shared else hit.path)
         return found
 
@@ -81,28 +87,38 @@ class ImageFinder:
         return any(os.path.isfile(folder / _plain(name)) for folder in self._folders)
 
     def _find(self, names: Sequence[str]) -> _Hit | None:
-        spelt = [text for name in names for text in _spellings(name)]
-        own = set(_spellings(names[0]))
+        own = _spellings(names[0])
+        spelt = own if len(names) == 1 else [*own, *(text for name in names[1:] for text in _spellings(name))]
         for text in spelt:
-            here = [folder / text for folder in self._folders if os.path.isfile(folder / text)]
-            if here:
+            if here := self._with(text):
                 if len(here) > 1 and not all(os.path.samefile(here[0], other) for other in here[1:]):
                     self._counts.notes[ELSEWHERE] += 1
                 return _Hit(here[0], text in own)
         for text in spelt:
-            parts = [part for part in text.split("/") if part not in ("", ".")]
+            parts = tuple(part for part in text.split("/") if part not in ("", "."))
+            key = _key(parts[-1]) if parts else ""
             for start in range(len(parts)):
                 for folder in self._folders:
-                    place = folder.joinpath(*parts[start:-1])
-                    files = self._in(place).get(_key(parts[-1]), [])
-                    if start and os.path.isfile(place / parts[-1]):
-                        files = [place / parts[-1]]
+                    files = self._in(folder, parts[start:-1]).get(key, [])
+                    if start and os.path.isfile(file := folder.joinpath(*parts[start:])):
+                        files = [file]
                     if len(files) == 1:
                         return _Hit(files[0], False)
                     if files:
                         self._counts.passed_over[AMBIGUOUS] += 1
                         return None
         return self._find_below(spelt)
+
+    def _with(self, text: str) -> list[Path]:
+        """The file of exactly this name in each of the folders that has it."""
+        head, _, tail = text.rpartition("/")
+        there = self._there.get(head)
+        if there is None:
+            self._asked[head] += 1
+            if self._asked[head] <= _MOST_ASKED:
+                return [folder / text for folder in self._folders if os.path.isfile(folder / text)]
+            there = self._there[head] = _folders_by_file(self._folders, head)
+        return [folder / text for folder in there.get(tail, ())]
 
     def _find_below(self, spelt: Sequence[str]) -> _Hit | None:
         if self._walked is None:
@@ -120,13 +136,13 @@ class ImageFinder:
                 return None
         return None
 
-    def _in(self, folder: Path) -> dict[str, list[Path]]:
-        if folder not in self._listed:
+    def _in(self, folder: Path, below: tuple[str, ...]) -> dict[str, list[Path]]:
+        if (folder, below) not in self._listed:
             listed: dict[str, list[Path]] = {}
-            for file in pictures_in(folder):
+            for file in pictures_in(folder.joinpath(*below)):
                 listed.setdefault(_key(file.name), []).append(file)
-            self._listed[folder] = listed
-        return self._listed[folder]
+            self._listed[folder, below] = listed
+        return self._listed[folder, below]
 
 
 def is_picture(name: str) -> bool:
@@ -215,6 +231,24 @@ def _first(files: Sequence[tuple[Path, str]], most: int = 3) -> str:
     return told + (f" and {len(files) - most} more" if len(files) > most else "")
 
 
+def _folders_by_file(folders: Sequence[Path], below: str) -> dict[str, list[Path]]:
+    """For each regular file, or link to one, which of the folders have it in their sub-folder of this name."""
+    holders: dict[str, list[Path]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError, ValueError), os.scandir(folder / below) as entries:
+            for entry in entries:
+                if _is_file(entry):
+                    holders.setdefault(entry.name, []).append(folder)
+    return holders
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads in a circle
+        return False
+
+
 def _plain(name: str) -> str:
     """A name that the file system can be asked about, with slashes."""
     text = name.replace("\\", "/").replace("\0", "\ufffd")
@@ -225,17 +259,17 @@ def _plain(name: str) -> str:
     return text
 
 
-def _spellings(name: str) -> Iterator[str]:
+def _spellings(name: str) -> tuple[str, ...]:
     """A name as written, as the file part of a web address, and with ``%20`` and the like decoded."""
-    text = _plain(name)
-    yield text
+    text = plain = _plain(name)
+    if "%" not in text and "=" not in text and "://" not in text:
+        return (plain,)
     for mark in ("?d=", "&d="):  # as an annotation server names its local files
         text = text.rpartition(mark)[2]
     if "://" in text:
         text = text.partition("://")[2].partition("?")[0]
     decoded = _plain(unquote(text, errors="strict")) if "%" in text and _is_quoted(text) else text
-    if decoded != _plain(name):
-        yield decoded
+    return (plain, decoded) if decoded != plain else (plain,)
 
 
 def _is_quoted(text: str) -> bool:

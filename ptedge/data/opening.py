@@ -12,10 +12,10 @@ import numpy as np
 
 from ptedge.data.bdd100k import frames_of, read_bdd100k
 from ptedge.data.classes import ANY_CLASS, ClassRules, label_order
-from ptedge.data.coco import is_coco, read_coco
+from ptedge.data.coco import coco_dataset, is_coco, load_coco
 from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_description
-from ptedge.data.documents import load_json
+from ptedge.data.documents import collector_paused, load_json
 from ptedge.data.kitti import kitti_folder, read_kitti
 from ptedge.data.splits import Use, choose_split, is_part, refuse_split
 from ptedge.data.values import shown
@@ -56,7 +56,8 @@ def open_dataset(
         ConfigError: a wrong key or value in a TOML description.
     """
     path = Path(path)
-    dataset = _read(path, split, use)
+    with collector_paused():
+        dataset = _read(path, split, use)
     if class_names is not None:
         dataset = with_class_names(dataset, class_names)
     return dataset
@@ -83,10 +84,10 @@ def _read(path: Path, split: str | None, use: Use) -> Dataset:
         return _read_folder(path, split, use)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        document = load_json(path)
+        document = load_coco(path)
         if is_coco(document):
             refuse_split(split, path, "coco")
-            return read_coco(path, _AS_FOUND)
+            return coco_dataset(document, path, _AS_FOUND)
         if frames_of(document) is not None:
             refuse_split(split, path, "bdd100k")
             return read_bdd100k(path, _AS_FOUND)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.boxes import box_area, clip_boxes
-from ptedge.data.build import NOT_LISTED
+from ptedge.data.columns import NOT_LISTED
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.errors import InputError
 from ptedge.frames.images import image_size, read_picture

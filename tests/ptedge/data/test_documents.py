@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 
 from ptedge.data import documents
-from ptedge.data.documents import load_json, load_xml, read_lines, read_text
+from ptedge.data.documents import collector_paused, load_json, load_xml, read_lines, read_text
 from ptedge.errors import InputError
 
 
@@ -52,6 +53,22 @@ def test_load_json__nested_without_end(tmp_path: Path) -> None:
     for content in (b"[" * 100_000, b"{", b"9" * 5000):
         with pytest.raises(InputError, match=r"a\.json is not valid JSON"):
             load_json(put(tmp_path / "a.json", content))
+
+
+def test_load_json__what_is_kept_of_each_object(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.json", b'{"a": [{"b": 1}, {"c": 2}]}')
+    assert load_json(path, lambda entry: entry.get("b", entry)) == {"a": [1, {"c": 2}]}
+
+
+def test_collector_paused__is_as_before_whatever_happens(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        load_json(put(tmp_path / "a.json", b"{"))
+    assert gc.isenabled()
+    with collector_paused():
+        assert not gc.isenabled()
+        load_json(put(tmp_path / "a.json", b"{}"))
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("encoding", ["gb2312", "utf-8", "latin-1", "utf-16"])

@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 from labelled_files import image, text
 
-from ptedge.data import open_dataset, require_images
+from ptedge.data import locate, open_dataset, require_images
 from ptedge.data.build import Counts
 from ptedge.data.locate import AMBIGUOUS, ELSEWHERE, ImageFinder, files_below, is_picture
 from ptedge.errors import InputError
+
+
+@pytest.fixture(autouse=True, params=[100, 0], ids=["asked", "listed"])
+def _ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder asked for a name, and listed as where many names are looked for: the answers are the same."""
+    monkeypatch.setattr(locate, "_MOST_ASKED", request.param)
 
 
 def touch(path: Path) -> Path:
