@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,70 +12,33 @@ import click
 import torch
 from torch import Tensor
 
-from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
+from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.artifacts.lineage import Lineage
-from ptedge.data.dataset import Dataset
-from ptedge.files import sha256_file
-from ptedge.frames.source import FrameIndex, index_frames
+from ptedge.detector.roi_heads import RawDetections
 
 from . import distributed
 from .batches.batch import AdaptBatch, SourceBatch, TargetBatch
+from .batches.few import few_views
 from .batches.loader import load
-from .batches.steps import ADABN_STREAM, SOURCE_STREAM, TARGET_STREAM, StepBatches
+from .batches.steps import ADABN_STREAM, LABELS_STREAM, SOURCE_STREAM, TARGET_STREAM, StepBatches
 from .batches.views import SourceViews, TargetViews, collate_source, collate_target
 from .config import AdaptConfig, check_mode
-from .data import describe_data, open_stream, open_trainable
+from .data import Inputs, describe_data, open_inputs, open_stream
 from .device import image_tensor
 from .loop import LoopResult
+from .losses.merge import ForeignBoxes, MergeRule, measured_sigma
 from .mutual import MutualLearning
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
 from .state import state_of
 from .teacher import adapt_batch_norm
+from .watch.label_offset import LabelOffset
 from .watch.monitor_set import MonitorSet
 from .watch.supervise import Supervisor
 
 ADABN_BATCH = 8
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What an adaptation starts from.
-
-    Attributes:
-        start: the detector to adapt.
-        path: of its file, as it was named.
-        parent: sha256 of its file.
-        target: FRAMES.
-        frames: found there.
-        source: labelled DATA; ``None`` for source-free.
-        dataset: opened from it.
-    """
-
-    start: Checkpoint
-    path: str
-    parent: str
-    target: str
-    frames: FrameIndex
-    source: Path | None
-    dataset: Dataset | None
-
-    @property
-    def kind(self) -> str:
-        """Of the checkpoints that come of it."""
-        return "adapted" if self.source is not None else "source_free"
-
-    def identity(self, config: AdaptConfig) -> dict[str, Any]:
-        """What must be the same for a run to go on."""
-        return {
-            "command": "adapt",
-            "kind": self.kind,
-            "parent": self.parent,
-            "classes": list(self.start.class_names),
-            "optimizer_name": config.optim.optimizer,
-            "align.method": config.align.method,
-            "teacher.labels": config.teacher.labels,
-        }
+MEASURED_FRAMES = 64  # asked for the sigma of another detector's boxes
+FEWEST_PAIRS = 10  # from which that is told
 
 
 class Adaptation(MutualLearning):
@@ -92,10 +55,15 @@ class Adaptation(MutualLearning):
         own = replace(inputs.start, config=replace(inputs.start.config, sigma_rule="own"))
         model = own.build().to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         super().__init__(model, config, device)
-        self.name = "adapt" if inputs.source is not None else "adapt source-free"
+        self.name = {"adapted": "adapt", "few_labels": "adapt few labels"}.get(inputs.kind, "adapt source-free")
         self.identity: Mapping[str, Any] = inputs.identity(config)
-        self.num_domains = 1 if inputs.dataset is None else 2
+        self.images = config.optim.batch * (1 if inputs.dataset is None else 2)
+        self.images += config.labels.batch if inputs.few is not None else 0
         self.inputs = inputs
+        self.foreign = inputs.foreign.found if inputs.foreign is not None else ()
+        few, every = inputs.few, config.labels.offset_every
+        if few is not None and every and config.lambda_target:
+            self.offset = LabelOffset(few, self.student.config.input_size, every, device)
         self.monitors: MonitorSet | None = None  # frames are prepared and the start is asked at the first reading
 
     def start(self, folder: RunFolder, *, resumed: bool) -> None:
@@ -107,16 +75,40 @@ class Adaptation(MutualLearning):
             for model in (self.teacher, self.labeller, self.snapshot):
                 model.load_state_dict(self.student.state_dict())
             click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
+        if self.offset is not None and not resumed:
+            self.offset.measure(self.labeller)
+        if self.foreign and self.config.teacher_boxes.sigma == 0:
+            self.foreign_sigma = self._measure_foreign()
+
+    def _measure_foreign(self) -> float:
+        """Sigma of another detector's boxes, from how far they are from those of the model that the run begins with."""
+        own: list[RawDetections] = []
+        foreign: list[ForeignBoxes] = []
+        for batch in self._weak_batches(min(MEASURED_FRAMES, len(self.inputs.frames))):
+            own += self.snapshot.detect(image_tensor(batch.weak, self.device))
+            foreign += [boxes.to(self.device) for boxes in batch.foreign]
+        sigma, pairs = measured_sigma(own, foreign, self.config.teacher_boxes.iou)
+        told = f"{pairs} boxes of {len(own)} frames that both detectors found"
+        if pairs < FEWEST_PAIRS:
+            click.echo(f"sides of the other detector: sigma {MergeRule.sigma}, as {told} do not tell it", err=True)
+            return MergeRule.sigma
+        click.echo(f"sides of the other detector: sigma {sigma:.3f} of their length, from {told}", err=True)
+        return sigma
 
     def _weak_views(self) -> Iterator[Tensor]:
-        """Batches of frames for AdaBN; what could not be read is said at the end."""
-        frames = self.inputs.frames
-        count = min(self.config.teacher.adabn_images, len(frames))
+        """Batches of frames for AdaBN."""
+        count = min(self.config.teacher.adabn_images, len(self.inputs.frames))
         if count > 1 and count % ADABN_BATCH == 1:
             count -= 1  # the statistics of a single image would weigh as much as those of a batch
+        for batch in self._weak_batches(count):
+            yield image_tensor(batch.weak, self.device)
+
+    def _weak_batches(self, count: int) -> Iterator[TargetBatch]:
+        """Batches of so many frames, not augmented; what could not be read is said at the end."""
+        frames = self.inputs.frames
         batches = StepBatches(
             len(frames),
-            TargetViews(frames, self.student.config.input_size, None),
+            TargetViews(frames, self.student.config.input_size, None, self.foreign),
             collate_target,
             batch_size=ADABN_BATCH,
             steps=-(-count // ADABN_BATCH),
@@ -127,7 +119,7 @@ class Adaptation(MutualLearning):
         skipped: dict[str, str] = {}
         for batch in load(batches, 0):
             skipped.update(batch.skipped)
-            yield image_tensor(batch.weak, self.device)
+            yield batch
         for reason in skipped.values():
             click.echo(f"skipped: {reason}", err=True)
 
@@ -135,25 +127,36 @@ class Adaptation(MutualLearning):
         """A line about each domain."""
         inputs = self.inputs
         lines = [f"target {inputs.target}: {len(inputs.frames)} frames, unlabelled"]
+        if inputs.foreign is not None:
+            lines.append(inputs.foreign.describe())
+        if inputs.few is not None:
+            twice = f"; {inputs.twice} of them were among the target's frames and count there no more"
+            lines.append(f"labelled frames {describe_data(inputs.few)}{twice if inputs.twice else ''}")
         return lines if inputs.dataset is None else [*lines, f"source {describe_data(inputs.dataset)}"]
 
     def stream(self, first_step: int) -> Generator[AdaptBatch, None, None]:
         """Target frames, and labelled images with them."""
-        config, frames, dataset = self.config, self.inputs.frames, self.inputs.dataset
-        size, share = self.student.config.input_size, {"first_step": first_step, "streams": self.num_domains}
-        views = TargetViews(frames, size, config.augment)
+        config, size = self.config, self.student.config.input_size
+        frames, dataset, few = self.inputs.frames, self.inputs.dataset, self.inputs.few
+        share = {"first_step": first_step, "streams": 1 + (dataset is not None) + (few is not None)}
+        views = TargetViews(frames, size, config.augment, self.foreign)
         target = open_stream(views, collate_target, len(frames), config, stream=TARGET_STREAM, **share)
-        if dataset is None:
-            return _together(target, None)
-        labelled = SourceViews(dataset, size, config.augment)
-        source = open_stream(labelled, collate_source, len(dataset), config, stream=SOURCE_STREAM, **share)
-        return _together(target, source)
+        source = labelled = None
+        if dataset is not None:
+            of_source = SourceViews(dataset, size, config.augment)
+            source = open_stream(of_source, collate_source, len(dataset), config, stream=SOURCE_STREAM, **share)
+        if few is not None:
+            share["batch"] = config.labels.batch
+            of_few = few_views(few, size, config.augment, config.labels.view)
+            labelled = open_stream(of_few, collate_source, len(few), config, stream=LABELS_STREAM, **share)
+        return _together(target, source, labelled)
 
     def checkpoint(self, step: int) -> Checkpoint:
         """The teacher."""
         inputs = self.inputs
         start = inputs.start
-        names = (inputs.target,) if inputs.source is None else (inputs.target, str(inputs.source))
+        names = (inputs.target, *(str(data.root) for data in (inputs.dataset, inputs.few) if data is not None))
+        names += (str(inputs.foreign.path),) if inputs.foreign is not None else ()
         parents = (*start.lineage.parents, inputs.parent)
         lineage = Lineage(kind=inputs.kind, role="teacher", parents=parents, step=step, data=names)
         config = replace(start.config, sigma_rule=self.config.model.sigma_rule)
@@ -183,7 +186,10 @@ class Adaptation(MutualLearning):
                 self.inputs.frames, size, config.augment, config.monitor, config.seed, self.device
             )
             self.monitors.remember(self.snapshot)
-        return distributed.mean_numbers(self.monitors.read(self.teacher, self.student))
+        signals = self.monitors.read(self.teacher, self.student)
+        if self.offset is not None:
+            signals["label_offset"] = [round(value, 4) for value in self.offset.offset.tolist()]
+        return distributed.mean_numbers(signals)
 
     def summary(self) -> dict[str, Any]:
         """What was adapted to what."""
@@ -194,20 +200,29 @@ class Adaptation(MutualLearning):
             "checkpoint": inputs.path,
             "target_frames": len(inputs.frames),
             "source_images": len(inputs.dataset) if inputs.dataset is not None else 0,
+            "labelled_frames": len(inputs.few) if inputs.few is not None else 0,
+            "labelled_boxes": inputs.few.num_boxes if inputs.few is not None else 0,
+            "foreign_boxes": inputs.foreign.num_boxes if inputs.foreign is not None else 0,
             "classes": list(inputs.start.class_names),
         }
 
 
 def _together(
-    target: Generator[TargetBatch, None, None], source: Generator[SourceBatch, None, None] | None
+    target: Generator[TargetBatch, None, None],
+    source: Generator[SourceBatch, None, None] | None,
+    labelled: Generator[SourceBatch, None, None] | None,
 ) -> Generator[AdaptBatch, None, None]:
     try:
         for batch in target:
-            yield AdaptBatch(batch, next(source) if source is not None else None)
+            yield AdaptBatch(
+                batch,
+                next(source) if source is not None else None,
+                next(labelled) if labelled is not None else None,
+            )
     finally:
-        target.close()
-        if source is not None:
-            source.close()
+        for stream in (target, source, labelled):
+            if stream is not None:
+                stream.close()
 
 
 def adapt(
@@ -217,6 +232,8 @@ def adapt(
     config: AdaptConfig,
     *,
     source: Path | None,
+    labels: Path | None = None,
+    teacher_boxes: Path | None = None,
     resume: bool = False,
     val: Path | None = None,
 ) -> LoopResult:
@@ -228,6 +245,8 @@ def adapt(
         out: RUN folder.
         config: settings; on resume those of the run.
         source: labelled DATA, or ``None`` for source-free.
+        labels: DATA of some labelled frames of the target, or ``None`` for none.
+        teacher_boxes: COCO json of what another detector found in the frames, or ``None``.
         resume: continue ``out``.
         val: labelled DATA to report on at the end; it influences nothing.
 
@@ -235,11 +254,10 @@ def adapt(
         PtedgeError: see the error tree.
     """
     started = time.perf_counter()
-    check_mode(config, source_free=source is None)
-    start = load_checkpoint(checkpoint)
-    frames = index_frames(target)
-    dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
-    inputs = Inputs(start, str(checkpoint), sha256_file(checkpoint), target, frames, source, dataset)
-    identity = inputs.identity(config)
-    with begin_run(out, config, identity, start.class_names, resume=resume, val=val, started=started) as run:
+    check_mode(config, source_free=source is None, labelled=labels is not None)
+    inputs = open_inputs(
+        checkpoint, target, config.teacher_boxes, source=source, labels=labels, teacher_boxes=teacher_boxes
+    )
+    identity, class_names = inputs.identity(config), inputs.start.class_names
+    with begin_run(out, config, identity, class_names, resume=resume, val=val, started=started) as run:
         return carry_out(Adaptation(inputs, config, run.device), run, config)

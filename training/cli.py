@@ -67,12 +67,18 @@ def train(
 @click.option("--target", required=True, help="Unlabelled FRAMES: folder, glob, list file, video or field folder.")
 @click.option("--source", type=click.Path(path_type=Path), help="Labelled DATA the checkpoint was trained on.")
 @click.option("--source-free", is_flag=True, help="Adapt from the target frames alone.")
+@click.option("--labels", type=click.Path(path_type=Path), help="DATA of a few (10 to 50) labelled target frames.")
+@click.option(
+    "--teacher-boxes", type=click.Path(path_type=Path), help="COCO json of what another detector found in the frames."
+)
 @_run_options
 def adapt(
     checkpoint: Path,
     target: str,
     source: Path | None,
     source_free: bool,
+    labels: Path | None,
+    teacher_boxes: Path | None,
     out: Path,
     config_file: Path | None,
     preset: str | None,
@@ -82,14 +88,17 @@ def adapt(
 ) -> None:
     """Adapt a detector to unlabelled frames by Probabilistic Teacher.
 
-    CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free. RUN gets model.pt (the teacher
-    to deploy, chosen without labels), last_model.pt (the last one), checkpoints/ (earlier ones), last.pt (to resume),
-    config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
+    CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free; with either, --labels adds a
+    handful of labelled target frames, and --teacher-boxes what another detector, run elsewhere, found. RUN gets
+    model.pt (the teacher to deploy, chosen without labels), last_model.pt (the last one), checkpoints/ (earlier ones),
+    last.pt (to resume), config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
 
     \b
     Examples:
       ptedge adapt runs/source/model.pt --target frames/ --source source/train.json --out runs/adapted
       ptedge adapt runs/source/model.pt --target drive.mp4 --source-free --out runs/adapted
+      ptedge adapt runs/source/model.pt --target frames/ --source-free --labels ten.json --out runs/adapted
+      ptedge adapt runs/source/model.pt --target frames/ --source-free --teacher-boxes big.json --out runs/adapted
     """
     from .adapt import adapt as run_adapt
     from .config import SOURCE_FREE_DEFAULTS, AdaptConfig
@@ -100,7 +109,8 @@ def adapt(
     defaults = SOURCE_FREE_DEFAULTS if source_free else None
     with joined():
         config = _load("adapt", AdaptConfig, out, config_file, overrides, resume, preset, defaults)
-        _finish(out, run_adapt(checkpoint, target, out, config, source=source, resume=resume, val=val))
+        given = {"source": source, "labels": labels, "teacher_boxes": teacher_boxes}
+        _finish(out, run_adapt(checkpoint, target, out, config, **given, resume=resume, val=val))
 
 
 T = TypeVar("T", "TrainConfig", "AdaptConfig")

@@ -11,8 +11,10 @@ from ptedge.errors import ConfigError
 from ptedge.scores.convention import CONVENTIONS, VOC
 
 from .batches.augment import AugmentConfig
+from .batches.few import LabelsConfig
 from .losses.align import AlignConfig
 from .losses.assign import Sampling
+from .losses.merge import MergeRule
 from .losses.pseudo import PseudoRule
 from .losses.target import TargetRule
 from .watch.choose import ChoiceConfig
@@ -179,8 +181,10 @@ class AdaptConfig:
         model: what changes in the model beside its weights.
         optim: the optimiser.
         teacher: the mean teacher.
+        teacher_boxes: how boxes of another detector join the teacher's.
         pseudo: pseudo boxes.
         target: what is learnt from them.
+        labels: a handful of labelled target frames beside the others.
         align: domain alignment by gradient reversal.
         monitor: what is watched without labels.
         guard: limits on it.
@@ -202,8 +206,10 @@ class AdaptConfig:
     model: AdaptedModel = field(default_factory=AdaptedModel)
     optim: OptimConfig = field(default_factory=lambda: OptimConfig(anchor_lr=1e-3))
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
+    teacher_boxes: MergeRule = field(default_factory=MergeRule)
     pseudo: PseudoRule = field(default_factory=PseudoRule)
     target: TargetRule = field(default_factory=TargetRule)
+    labels: LabelsConfig = field(default_factory=LabelsConfig)
     align: AlignConfig = field(default_factory=AlignConfig)
     monitor: MonitorConfig = field(default_factory=MonitorConfig)
     guard: GuardConfig = field(default_factory=GuardConfig)
@@ -230,8 +236,13 @@ SOURCE_FREE_DEFAULTS: dict[str, Any] = {
 }
 
 
-def check_mode(config: AdaptConfig, *, source_free: bool) -> None:
+def check_mode(config: AdaptConfig, *, source_free: bool, labelled: bool = False) -> None:
     """Refuse settings that need source data where there is none.
+
+    Args:
+        config: settings.
+        source_free: no labelled source images are given.
+        labelled: some frames of the target are labelled.
 
     Raises:
         ConfigError: alignment, or nothing to learn.
@@ -243,8 +254,8 @@ def check_mode(config: AdaptConfig, *, source_free: bool) -> None:
             f"align.method={config.align.method} aligns source and target features and needs both. "
             f"Give --source DATA instead of --source-free, or set align.method=none"
         )
-    if config.lambda_target == 0 and config.optim.steps:
-        raise ConfigError("source-free with lambda_target=0 leaves nothing to learn. Raise lambda_target")
+    if config.lambda_target == 0 and config.optim.steps and not labelled:
+        raise ConfigError("source-free with lambda_target=0 leaves nothing to learn. Raise it, or give --labels")
 
 
 def _check_loop(seed: int, workers: int, log_every: int, checkpoint_every: int) -> None:

@@ -3,18 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset
 from ptedge.data.locate import require_images
 from ptedge.errors import InputError
+from ptedge.files import sha256_file
+from ptedge.frames.source import FrameIndex, index_frames
 
 from . import distributed
+from .batches.few import fingerprint, set_labelled_apart
+from .batches.foreign import ForeignFrames, open_foreign
 from .batches.loader import load, worker_count
 from .batches.steps import B, Share, StepBatches, Views
-from .config import RunConfig
+from .config import AdaptConfig, RunConfig
+from .losses.merge import MergeRule
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What an adaptation starts from.
+
+    Attributes:
+        start: the detector to adapt.
+        path: of its file, as it was named.
+        parent: sha256 of its file.
+        target: FRAMES.
+        frames: found there.
+        source: labelled DATA; ``None`` for source-free.
+        dataset: opened from it.
+        few: labelled frames of the target, which are not among ``frames``; ``None`` for none.
+        twice: how many of ``few`` were among the frames that the user named.
+        foreign: what another detector found in ``frames``; ``None`` for none.
+    """
+
+    start: Checkpoint
+    path: str
+    parent: str
+    target: str
+    frames: FrameIndex
+    source: Path | None
+    dataset: Dataset | None
+    few: Dataset | None = None
+    twice: int = 0
+    foreign: ForeignFrames | None = None
+
+    @property
+    def kind(self) -> str:
+        """Of the checkpoints that come of it."""
+        if self.few is not None:
+            return "few_labels"
+        return "adapted" if self.source is not None else "source_free"
+
+    def identity(self, config: AdaptConfig) -> dict[str, Any]:
+        """What must be the same for a run to go on."""
+        return {
+            "command": "adapt",
+            "kind": self.kind,
+            "with_source": self.source is not None,
+            "labels": fingerprint(self.few) if self.few is not None else "",
+            "teacher_boxes": sha256_file(self.foreign.path) if self.foreign is not None else "",
+            "parent": self.parent,
+            "classes": list(self.start.class_names),
+            "optimizer_name": config.optim.optimizer,
+            "align.method": config.align.method,
+            "teacher.labels": config.teacher.labels,
+        }
 
 
 def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Dataset:
@@ -31,6 +89,40 @@ def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Da
             f"{path} has {len(dataset)} images but no box to learn from{_remarks(dataset)}. Give labelled data"
         )
     return dataset
+
+
+def open_inputs(
+    checkpoint: Path,
+    target: str,
+    rule: MergeRule,
+    *,
+    source: Path | None,
+    labels: Path | None,
+    teacher_boxes: Path | None,
+) -> Inputs:
+    """Open all that an adaptation starts from.
+
+    Args:
+        checkpoint: ``model.pt`` to start from.
+        target: FRAMES.
+        rule: how to read ``teacher_boxes``.
+        source: labelled DATA, or ``None`` for source-free.
+        labels: DATA of some labelled frames of the target, or ``None`` for none.
+        teacher_boxes: COCO json of what another detector found in the frames, or ``None``.
+
+    Raises:
+        PtedgeError: one of them is not what it should be; the text says which.
+    """
+    start = load_checkpoint(checkpoint)
+    frames = index_frames(target)
+    dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
+    few, twice, foreign = None, 0, None
+    if labels is not None:
+        few = open_trainable(labels, class_names=start.class_names)
+        frames, twice = set_labelled_apart(few, frames, dataset)
+    if teacher_boxes is not None:
+        foreign = open_foreign(teacher_boxes, frames, start.class_names, rule)
+    return Inputs(start, str(checkpoint), sha256_file(checkpoint), target, frames, source, dataset, few, twice, foreign)
 
 
 def describe_data(dataset: Dataset) -> str:
@@ -54,6 +146,7 @@ def open_stream(
     stream: int,
     first_step: int,
     streams: int = 1,
+    batch: int = 0,
 ) -> Generator[B, None, None]:
     """Batches of one domain in order; workers start with the first one and end when the generator is closed.
 
@@ -65,12 +158,13 @@ def open_stream(
         stream: number of the stream; source and target of one run differ.
         first_step: where to begin.
         streams: how many the run has, between which cores are shared out.
+        batch: images a batch, where they are not ``optim.batch``.
     """
     batches = StepBatches(
         count,
         views,
         collate,
-        batch_size=config.optim.batch,
+        batch_size=batch or config.optim.batch,
         steps=config.optim.steps,
         seed=config.seed,
         stream=stream,

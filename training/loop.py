@@ -14,7 +14,7 @@ from ptedge.signals import finishing
 
 from . import distributed
 from .config import RunConfig
-from .optim import NotFiniteError, scaled, step_images
+from .optim import NotFiniteError, scaled
 from .progress import Stopwatch, TrainingProgress
 from .run_folder import RunFolder
 from .state import state_of
@@ -145,7 +145,7 @@ class _Loop(Generic[B, P]):
         self.result = result
         self.optim = scaled(config.optim, distributed.size())
         self.updater = Updater(task, optimizer, self.optim, config.precision)
-        images = step_images(config.optim, distributed.size()) * task.num_domains
+        images = task.images * config.optim.accumulate * distributed.size()
         self.watch = Stopwatch(images, task.student.pixel_mean.device)
         self.seen: set[str] = set()
 

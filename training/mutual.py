@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -11,18 +11,24 @@ from torch import Tensor, nn
 
 from ptedge.detector.backbone import untracked_statistics
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import RawDetections
 
 from .batches.batch import AdaptBatch, SourceBatch, TargetBatch
-from .batches.steps import SOURCE_SAMPLE, TARGET_SAMPLE, image_generators
+from .batches.steps import LABELS_SAMPLE, SOURCE_SAMPLE, TARGET_SAMPLE, image_generators
 from .config import AdaptConfig
 from .device import image_tensor, to_device
 from .losses.align import DomainClassifiers
 from .losses.equations import Normaliser, own_count
+from .losses.merge import NO_FOREIGN, merge_boxes
+from .losses.offset import without_offset
 from .losses.pseudo import PseudoBoxes, make_pseudo_boxes
 from .losses.source import sample_source, source_losses
 from .losses.target import sample_target, target_losses
 from .teacher import make_teacher, update_teacher
+from .watch.label_offset import LabelOffset
 from .watch.monitor import pseudo_numbers
+
+LABELLED = "labelled_"  # before the names of the losses of labelled frames
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,9 @@ class MutualLearning:
         self.early_stage = config.align.local_stage if aligned else None
         model.backbone.frozen_statistics = config.batch_norm == "frozen"
         model.backbone.checkpointing = config.checkpointing
+        self.foreign_sigma = config.teacher_boxes.sigma  # of a side of another detector's boxes, over their size
         self.student = model.train()
+        self.offset: LabelOffset | None = None  # of the teacher's boxes, where labelled frames tell it
         self.others: list[nn.Module] = [self.domains] if self.domains is not None else []
 
     @property
@@ -71,6 +79,8 @@ class MutualLearning:
         parts: dict[str, nn.Module] = {"student": self.student, "teacher": self.teacher}
         if self.labeller is not self.teacher:
             parts["labeller"] = self.labeller
+        if self.offset is not None:
+            parts["offset"] = self.offset
         if self.domains is not None:
             parts["domains"] = self.domains
         return parts
@@ -80,11 +90,22 @@ class MutualLearning:
         if self.config.lambda_target == 0:
             return PseudoLabelled(given)
         detections = self.labeller.detect(image_tensor(given.target.weak, self.device))
+        if (offset := self.offset) is not None:
+            detections = [replace(one, boxes=without_offset(one.boxes, offset.offset)) for one in detections]
+        detections = self._with_foreign(detections, given.target)
         probabilistic, size = self.student.config.probabilistic, self.student.config.input_size
         pseudo = [make_pseudo_boxes(one, self.config.pseudo, probabilistic) for one in detections]
         views = given.target.views.to(self.device)
         moved = [boxes.moved(view).clipped(size) for boxes, view in zip(pseudo, views, strict=True)]
         return PseudoLabelled(given, moved, pseudo_numbers(detections, pseudo))
+
+    def _with_foreign(self, own: list[RawDetections], batch: TargetBatch) -> list[RawDetections]:
+        """Detections with those of another detector, where there are any."""
+        rule, size = self.config.teacher_boxes, self.student.config.input_size
+        return [
+            merge_boxes(one, other.to(self.device), rule, self.foreign_sigma, size) if len(other) else one
+            for one, other in zip(own, batch.foreign or [NO_FOREIGN] * len(own), strict=True)
+        ]
 
     def losses(
         self, step: int, part: PseudoLabelled, normalise: Normaliser = own_count
@@ -98,7 +119,8 @@ class MutualLearning:
 
         Reference:
             Paper, section 3: L = L_S + lambda_T L_T; source-free L = L_T. Domain alignment adds its terms
-            (:mod:`~ptedge.training.losses.align`) and usually has lambda_T = 0, which leaves pseudo boxes out.
+            (:mod:`~ptedge.training.losses.align`) and usually has lambda_T = 0, which leaves pseudo boxes out. Labelled
+            frames of the target add the terms of L_S once more, on them.
         """
         losses: dict[str, Tensor] = {}
         if part.batch.source is not None:
@@ -107,7 +129,11 @@ class MutualLearning:
                 losses.update(self._align_target(self.domains, part.batch.target, normalise))
         if self.config.lambda_target != 0:
             terms = self._target_losses(step, part.batch.target, part.pseudo, normalise)
-            losses.update({name: self.config.lambda_target * term for name, term in terms.items()})
+            weight = self.config.lambda_target
+            boxes = weight if part.batch.labelled is None else weight * self.config.labels.pseudo_box_weight
+            losses.update({name: (boxes if name.endswith("_box") else weight) * term for name, term in terms.items()})
+        if part.batch.labelled is not None:
+            losses.update(self._labelled_losses(step, part.batch.labelled, normalise))
         return losses, part.numbers
 
     def _source_losses(self, step: int, batch: SourceBatch, normalise: Normaliser) -> dict[str, Tensor]:
@@ -122,6 +148,29 @@ class MutualLearning:
         if self.domains is not None:
             losses.update(self.domains.source_losses(outputs, roi, labels, normalise))
         return losses
+
+    def _labelled_losses(self, step: int, batch: SourceBatch, normalise: Normaliser) -> dict[str, Tensor]:
+        """``labelled_rpn_cls`` and so on. As with source images, statistics stay those of the unlabelled frames."""
+        config = self.config
+        images, labels = to_device(batch, self.device)
+        draws = image_generators(config.seed, LABELS_SAMPLE, step, batch)
+        with untracked_statistics(self.student.backbone, count_batches=True):
+            outputs = self.student(images)
+        samples = sample_source(outputs, labels, config.sampling, draws)
+        roi = self.student.roi(outputs.features, samples.proposals)
+        terms = source_losses(
+            outputs.rpn,
+            roi,
+            samples,
+            labels,
+            self.student.config.probabilistic,
+            lambda name, count: normalise(LABELLED + name, count),
+        )
+        weight = config.labels.weight
+        return {
+            LABELLED + name: (weight * config.labels.box_weight if name.endswith("_box") else weight) * term
+            for name, term in terms.items()
+        }
 
     def _target_losses(
         self, step: int, batch: TargetBatch, pseudo: list[PseudoBoxes], normalise: Normaliser
@@ -146,5 +195,7 @@ class MutualLearning:
         return losses | domains.target_instance_losses(outputs.features, roi, counts, normalise)
 
     def after_step(self) -> None:
-        """The teacher follows."""
+        """The teacher follows, and where labelled frames tell its offset, that is measured anew when it is time."""
         update_teacher(self.teacher, self.student, self.config.teacher.ema)
+        if self.offset is not None:
+            self.offset.after_step(self.labeller)

@@ -46,7 +46,7 @@ class Pretraining:
         self.name = "train"
         self.identity: Mapping[str, Any] = identity_of(dataset, config)
         self.others: list[nn.Module] = []
-        self.num_domains = 1
+        self.images = config.optim.batch
         self.source = source
         self.dataset = dataset
         self.config = config

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def _short(name: str) -> str:
-    return name.replace("target_", "t-").removesuffix("_cls").replace("_", " ")
+    return name.replace("target_", "t-").replace("labelled_", "l-").removesuffix("_cls").replace("_", " ")
 
 
 class TrainingProgress:

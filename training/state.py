@@ -15,6 +15,7 @@ from ptedge.errors import ArtifactError
 from .optim import restore_optimizer
 
 RESUME_FORMAT = "ptedge-resume"
+MODES: dict[Any, str] = {"source_free": "--source-free", "few_labels": "--labels FEW", False: "--source-free"}
 
 
 def state_of(model: torch.nn.Module) -> dict[str, Tensor]:
@@ -88,16 +89,18 @@ def _difference(name: str, found: Any, wanted: Any) -> str:
     anew = "or start a new run with another --out"
     if name == "command":
         return f"it is a run of ptedge {found}. Resume it with that command, {anew}"
-    if name == "kind":
-        mode = "--source-free" if found == "source_free" else "--source DATA"
+    if name in ("kind", "with_source"):
+        mode = MODES.get(found, "--source DATA")
         return f"it was begun with {mode}. Resume it in the same way, {anew}"
+    if name in ("labels", "teacher_boxes"):
+        return f"what --{name.replace('_', '-')} names is not what it was begun with. Give the same, {anew}"
     if name == "parent":
         return f"it adapts another checkpoint (sha256 {str(found)[:12]}). Give that one, {anew}"
     if name == "classes":
         return f"it learns {found}, but the data has {wanted} (names and order count). Give its data, {anew}"
     if name == "optimizer_name":
         name = "optim.optimizer"
-    if isinstance(found, dict):
+    elif isinstance(found, dict):
         changed = [key for key in wanted if key in found and found[key] != wanted[key]]
         if changed:
             name, found, wanted = f"{name}.{changed[0]}", found[changed[0]], wanted[changed[0]]

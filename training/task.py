@@ -36,14 +36,14 @@ class Task(Protocol[B, P]):
         identity: what must be the same for a run to go on, plain values by name; kept in last.pt.
         student: the model that is optimised.
         others: modules that are trained beside it.
-        num_domains: how many domains a step takes images of.
+        images: that a part of a step takes, of all domains, in one process.
     """
 
     name: str
     identity: Mapping[str, Any]
     student: ProbabilisticFasterRCNN
     others: list[nn.Module]
-    num_domains: int
+    images: int
 
     @property
     def parts(self) -> dict[str, nn.Module]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ptedge import __version__
 from ptedge.config import require_one_of
 
-KINDS = ("source", "adapted", "source_free")
+KINDS = ("source", "adapted", "source_free", "few_labels")
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class Lineage:
     """Ancestry of a set of weights.
 
     Attributes:
-        kind: ``source`` (trained on labels), ``adapted`` (with source) or ``source_free``.
+        kind: ``source`` (trained on labels), ``adapted`` (with source), ``source_free``, or ``few_labels`` (with some
+            labelled frames of the target, with source or without).
         role: ``teacher`` or ``student``.
         checkpoint: sha256 of the checkpoint a bundle was exported from; empty in the checkpoint itself.
         parents: sha256 of the checkpoints it was trained from, oldest first.

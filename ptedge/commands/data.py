@@ -121,20 +121,27 @@ def stats(path: Path, split: str | None, size: tuple[int, int] | None, as_json: 
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="COCO json to write.")
 @click.option("--description", default="", help="Text for the file's info.")
 @click.option("--licence", default="unknown", show_default=True, help="Licence of the images, for the file's licenses.")
-def convert(path: Path, split: str | None, out: Path, description: str, licence: str) -> None:
+@click.option("--draw", type=click.IntRange(1), metavar="N", help="Only N images, drawn at random by --seed.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws --draw.")
+def convert(
+    path: Path, split: str | None, out: Path, description: str, licence: str, draw: int | None, seed: int
+) -> None:
     """Write the annotations of DATA as COCO json; images stay where they are.
 
     \b
     Example:
       ptedge data convert data/kitti --out data/kitti/train.json --licence "CC BY-NC-SA 3.0"
+      ptedge data convert data/road.json --draw 10 --seed 0 --out ten.json
     """
     from ptedge.data.coco import write_coco
     from ptedge.data.report import with_sizes
     from ptedge.folders import set_file_aside
 
-    dataset = with_sizes(_open(path, split))
+    dataset = _open(path, split)
+    dataset = with_sizes(dataset if draw is None else dataset.drawn(draw, seed))
     set_file_aside(out)
     text = description or f"{path.name}, converted from {dataset.format}"
+    text += "" if draw is None else f", {draw} images drawn with seed {seed}"
     write_coco(dataset, out, description=text, licence=licence)
     click.echo(f"wrote {out}: {len(dataset)} images, {dataset.num_boxes} boxes", err=True)
     for line in _counts(dataset):

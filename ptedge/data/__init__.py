@@ -16,9 +16,11 @@ __all__ = [
     "coco",
     "coco_results",
     "dataset",
+    "documents",
     "locate",
     "open_dataset",
     "report",
     "require_images",
+    "values",
     "with_class_names",
 ]

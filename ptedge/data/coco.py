@@ -220,6 +220,12 @@ def _id_of(entry: dict[str, Any], what: str, i: int, path: Path) -> int | str:
     return key
 
 
+def xywh_to_xyxy(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """A box in COCO's form (x, y, width, height) as (x1, y1, x2, y2), pixels."""
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
 def xyxy_to_xywh(box: Sequence[float]) -> tuple[float, float, float, float]:
     """A box (x1, y1, x2, y2) in COCO's form (x, y, width, height), pixels."""
     x1, y1, x2, y2 = box

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ptedge.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,21 @@ class Dataset:
     def num_boxes(self) -> int:
         """Boxes that count: not marked ignore."""
         return int(sum((~sample.ignore).sum() for sample in self.samples))
+
+    def drawn(self, count: int, seed: int) -> Dataset:
+        """Some of the images, drawn at random: those of a smaller count are among those of a larger one.
+
+        Args:
+            count: of images, from 1 to those there are.
+            seed: the same one draws the same images.
+
+        Raises:
+            InputError: there are fewer images.
+        """
+        if not 1 <= count <= len(self):
+            raise InputError(f"{self.root} has {len(self)} images; {count} cannot be drawn of them")
+        chosen = np.sort(np.random.default_rng(seed).permutation(len(self))[:count])
+        return replace(self, samples=tuple(self.samples[i] for i in chosen))
 
     @property
     def remarks(self) -> str:

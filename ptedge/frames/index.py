@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import cv2
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ptedge.errors import InputError
 from ptedge.frames.files import find_files
-from ptedge.frames.images import decode_image, printable, read_image
+from ptedge.frames.images import decode_image, image_size, printable, read_image
 from ptedge.frames.video_file import open_capture, read_capture
 
 _VIDEO_QUALITY = 95  # JPEG quality of kept video frames: no visible loss, a tenth of the memory of raw pixels
@@ -40,6 +40,28 @@ class FrameIndex:
         """Path of the image file, or ``video#000123`` with the number of the frame in the video."""
         entry = self._entries[i]
         return printable(entry) if isinstance(entry, Path) else entry[0]
+
+    def path(self, i: int) -> Path | None:
+        """The image file; ``None`` for a frame of a video."""
+        entry = self._entries[i]
+        return entry if isinstance(entry, Path) else None
+
+    def size(self, i: int) -> tuple[int, int]:
+        """Width and height in pixels as :meth:`read` gives them; of an image file only the header is read.
+
+        Raises:
+            InputError: missing, or no image.
+        """
+        entry = self._entries[i]
+        if isinstance(entry, Path):
+            return image_size(entry)
+        height, width = self.read(i).shape[:2]
+        return width, height
+
+    def without(self, numbers: Collection[int]) -> FrameIndex:
+        """The same frames but these, in order."""
+        kept = [entry for i, entry in enumerate(self._entries) if i not in numbers]
+        return FrameIndex(self.spec, kept, self.left_out)
 
     def read(self, i: int) -> NDArray[np.uint8]:
         """Decode one frame.

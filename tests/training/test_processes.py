@@ -84,19 +84,21 @@ def test_adapt__two_processes_equal_one_of_twice_the_batch(
     pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path
 ) -> None:
     one, two, three, four = (tmp_path / name for name in ("one", "two", "three", "four"))
-    words, steps = ["--source", str(source_data)], "optim.steps=4"
+    few = str(write_pictures(tmp_path / "few", 3, seed=2))
+    words, steps = ["--source", str(source_data), "--labels", few], "optim.steps=4"
     frozen = ("batch_norm=frozen", steps)
-    parts = (*frozen, "optim.batch=1", "optim.accumulate=2", "checkpointing=true")
+    parts = (*frozen, "optim.batch=1", "labels.batch=1", "optim.accumulate=2", "checkpointing=true")
+    whole, half = ("optim.batch=4", "labels.batch=4"), ("optim.batch=2", "labels.batch=2")
     answers = run(
-        adapt_job(pretrained, target_frames, one, words, "optim.batch=4", steps),
-        adapt_job(pretrained, target_frames, two, words, "optim.batch=2", steps, processes=2),
-        adapt_job(pretrained, target_frames, three, words, "optim.batch=4", *frozen),
+        adapt_job(pretrained, target_frames, one, words, *whole, steps),
+        adapt_job(pretrained, target_frames, two, words, *half, steps, processes=2),
+        adapt_job(pretrained, target_frames, three, words, *whole, *frozen),
         adapt_job(pretrained, target_frames, four, words, *parts, processes=2),
     )
     assert [answer["status"] for answer in answers] == [[0], [0, 0]] * 2, answers
     assert_close(one, two)
     assert_close(three, four)
-    assert lines(one)[-1]["target_rpn_box"] > 0
+    assert lines(one)[-1]["target_rpn_box"] > 0 and lines(one)[-1]["labelled_rpn_cls"] > 0
     before = torch.load(pretrained, weights_only=True)["state"]["anchors.log_wh"]
     after = tensors(two)
     assert not torch.equal(after["teacher anchors.log_wh"], before)

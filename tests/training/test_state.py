@@ -27,6 +27,9 @@ def test_state_of__is_safe_from_later_updates(model: ProbabilisticFasterRCNN) ->
     [
         ({"command": "adapt"}, "it is a run of ptedge train. Resume it with that command"),
         ({"kind": "source_free"}, "it was begun with --source DATA"),
+        ({"with_source": True}, "it was begun with --source-free"),
+        ({"labels": "ab"}, "what --labels names is not what it was begun with"),
+        ({"teacher_boxes": ""}, "what --teacher-boxes names is not what it was begun with"),
         ({"parent": "0" * 64}, r"another checkpoint \(sha256 abc\)"),
         ({"classes": ["cat"]}, r"it learns \['car'\], but the data has \['cat'\]"),
         ({"optimizer_name": "adamw"}, "optim.optimizer is 'adamw', but the run has 'sgd'"),
@@ -34,7 +37,8 @@ def test_state_of__is_safe_from_later_updates(model: ProbabilisticFasterRCNN) ->
     ],
 )
 def test_read_state__of_another_run(tmp_path: Path, identity: dict[str, object], message: str) -> None:
-    saved = {"command": "train", "kind": "adapted", "parent": "abc", "classes": ["car"], "optimizer_name": "sgd"}
+    saved: dict[str, object] = {"command": "train", "kind": "adapted", "parent": "abc", "classes": ["car"]}
+    saved.update(optimizer_name="sgd", with_source=False, labels="cd", teacher_boxes="ef")
     write_state(tmp_path / "last.pt", {**saved, "model": {"nms": 0.4}, "step": 3})
     with pytest.raises(ArtifactError, match=message) as caught:
         read_state(tmp_path / "last.pt", identity)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
+from ..losses.merge import ForeignBoxes
 from ..losses.source import ImageLabels
 
 
@@ -50,11 +51,13 @@ class TargetBatch(Batch):
         weak: [B, 3, H, W] uint8: what the teacher sees.
         strong: [B, 3, H, W] uint8: what the student sees.
         views: [B, 3] (scale, dx, dy) from weak to strong.
+        foreign: what another detector found in each frame, in its weak view; empty where there is none.
     """
 
     weak: Tensor
     strong: Tensor
     views: Tensor
+    foreign: list[ForeignBoxes] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.strong)
@@ -70,13 +73,16 @@ class AdaptBatch:
 
     Attributes:
         target: unlabelled frames.
-        source: labelled images; ``None`` when source-free.
+        source: labelled images of the source; ``None`` when source-free.
+        labelled: labelled frames of the target; ``None`` when there are none.
     """
 
     target: TargetBatch
     source: SourceBatch | None
+    labelled: SourceBatch | None = None
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """Images of both that could not be read: (path, reason)."""
-        return [*self.target.skipped, *(self.source.skipped if self.source is not None else [])]
+        """Images of all of them that could not be read: (path, reason)."""
+        parts = (self.target, self.source, self.labelled)
+        return [entry for part in parts if part is not None for entry in part.skipped]

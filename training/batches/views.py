@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,10 +15,13 @@ from ptedge.frames.images import read_image
 from ptedge.frames.source import FrameIndex
 from ptedge.preprocess import PIXEL_MEAN, Letterbox
 
+from ..losses.merge import ForeignBoxes
 from ..losses.source import ImageLabels
 from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, strong_colour
 from .batch import SourceBatch, TargetBatch
+from .foreign_file import NO_BOXES, FoundBoxes
 
+TargetEntry = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32], ForeignBoxes]
 SMALLEST_BOX = 1.0  # input pixels; a labelled box thinner than this after scaling is an ignore region,
 SMALLEST_SHARE = 0.3  # and so is one of which less than this share is left in the picture
 
@@ -28,19 +33,24 @@ class SourceViews:
         dataset: labelled data.
         input_size: (height, width) in pixels.
         augment: the strong view; ``None`` for the weak view (flip only).
+        mirror: half of the images are mirrored.
     """
 
-    def __init__(self, dataset: Dataset, input_size: tuple[int, int], augment: AugmentConfig | None) -> None:
+    def __init__(
+        self, dataset: Dataset, input_size: tuple[int, int], augment: AugmentConfig | None, *, mirror: bool = True
+    ) -> None:
         self.dataset = dataset
         self.input_size = input_size
         self.augment = augment
+        self.mirror = mirror
 
     def __call__(self, index: int, generator: torch.Generator) -> tuple[NDArray[np.uint8], ImageLabels]:
         """The image [H, W, 3] and its labels in input pixels."""
         sample = self.dataset.samples[index]
         content, letterbox = _content(read_image(sample.path), self.input_size)
         boxes = letterbox.boxes(sample.boxes)
-        if float(torch.rand((), generator=generator)) < 0.5:
+        mirrored = float(torch.rand((), generator=generator)) < 0.5  # drawn in any case: the rest stays as it was
+        if mirrored and self.mirror:
             content, boxes = flip(content, boxes)
         if self.augment is not None:
             content = strong_colour(content, self.augment, generator)
@@ -69,26 +79,35 @@ class TargetViews:
         frames: unlabelled images.
         input_size: (height, width) in pixels.
         augment: the strong view; ``None`` makes the weak view alone, which then stands for both.
+        foreign: what another detector found in each frame; empty for none.
     """
 
-    def __init__(self, frames: FrameIndex, input_size: tuple[int, int], augment: AugmentConfig | None) -> None:
+    def __init__(
+        self,
+        frames: FrameIndex,
+        input_size: tuple[int, int],
+        augment: AugmentConfig | None,
+        foreign: Sequence[FoundBoxes] = (),
+    ) -> None:
         self.frames = frames
         self.input_size = input_size
         self.augment = augment
+        self.foreign = foreign
 
-    def __call__(
-        self, index: int, generator: torch.Generator
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]:
-        """The weak view, the strong view, and (scale, dx, dy) from weak to strong."""
-        content, _ = _content(self.frames.read(index), self.input_size)
+    def __call__(self, index: int, generator: torch.Generator) -> TargetEntry:
+        """The weak view, the strong view, (scale, dx, dy) from weak to strong, and foreign boxes in the weak view."""
+        content, letterbox = _content(self.frames.read(index), self.input_size)
+        found = self.foreign[index] if self.foreign else NO_BOXES
+        boxes = letterbox.boxes(found.boxes)
         if float(torch.rand((), generator=generator)) < 0.5:
-            content = content[:, ::-1].copy()  # see augment.flip
+            content, boxes = flip(content, boxes)
+        foreign = ForeignBoxes(*map(torch.from_numpy, (boxes, found.scores, found.labels)))
         weak = _pad(content, self.input_size)
         if self.augment is None:
-            return weak, weak, np.array([1, 0, 0], np.float32)
+            return weak, weak, np.array([1, 0, 0], np.float32), foreign
         strong = strong_colour(content, self.augment, generator)
         zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
-        return weak, _pad(apply_zoom(strong, zoom), self.input_size), zoom
+        return weak, _pad(apply_zoom(strong, zoom), self.input_size), zoom, foreign
 
     def name(self, index: int) -> str:
         """Path of the image, or video and frame number."""
@@ -100,14 +119,13 @@ def collate_source(entries: list[tuple[NDArray[np.uint8], ImageLabels]]) -> Sour
     return SourceBatch(_stack([image for image, _ in entries]), [labels for _, labels in entries])
 
 
-def collate_target(
-    entries: list[tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]],
-) -> TargetBatch:
+def collate_target(entries: list[TargetEntry]) -> TargetBatch:
     """Entries of :class:`TargetViews` as a batch."""
     return TargetBatch(
-        weak=_stack([weak for weak, _, _ in entries]),
-        strong=_stack([strong for _, strong, _ in entries]),
-        views=torch.from_numpy(np.stack([view for _, _, view in entries])),
+        weak=_stack([weak for weak, _, _, _ in entries]),
+        strong=_stack([strong for _, strong, _, _ in entries]),
+        views=torch.from_numpy(np.stack([view for _, _, view, _ in entries])),
+        foreign=[foreign for _, _, _, foreign in entries],
     )
 
 

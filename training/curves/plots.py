@@ -10,7 +10,7 @@ from .drawing import Line, Panel, draw_panels, draw_safely
 from .quality import QUALITY_FILE, read_quality
 from .quality_plot import plot_quality
 from .read import Curves, read_curves
-from .terms import ALIGNMENT, SUPERVISED, TARGET
+from .terms import ALIGNMENT, LABELLED, SUPERVISED, TARGET
 
 
 def plot_runs(runs: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> list[Path]:
@@ -58,11 +58,12 @@ def plot_run_safely(run: Path) -> list[Path]:
 
 
 def plot_losses(runs: Sequence[Curves], out: Path) -> Path | None:
-    """Total loss and each term on source and target; alignment terms where there are any."""
+    """Total loss and each term on source, target and labelled frames of it; alignment terms where there are any."""
     keys = {key for run in runs for key in run.keys}
     panels = [Panel("Total loss", "loss", (Line("loss"),))]
     for key, (name, unit) in SUPERVISED.items():
-        present = tuple(line for line in (Line(key, "source"), Line(TARGET + key, "target")) if line.key in keys)
+        lines = (Line(key, "source"), Line(TARGET + key, "target"), Line(LABELLED + key, "labelled frames"))
+        present = tuple(line for line in lines if line.key in keys)
         side = f", {present[0].label}" if len(present) == 1 else ""
         panels.append(Panel(name + side, unit, present))
     panels += [Panel(name, "loss", (Line(key),)) for key, name in ALIGNMENT.items()]

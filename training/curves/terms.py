@@ -5,7 +5,7 @@ from __future__ import annotations
 CLASSES = "cross-entropy (nats)"
 BOXES = "neg. log-likelihood (nats)"
 
-# each is logged for the source and, with this prefix, for the target
+# each is logged for the source and, with these prefixes, for the target and for labelled frames of it
 SUPERVISED = {
     "rpn_cls": ("RPN objectness", CLASSES),
     "rpn_box": ("RPN boxes", BOXES),
@@ -13,6 +13,7 @@ SUPERVISED = {
     "roi_box": ("ROI boxes", BOXES),
 }
 TARGET = "target_"
+LABELLED = "labelled_"
 ALIGNMENT = {
     "align_source_local": "Source, local domain",
     "align_target_local": "Target, local domain",
@@ -22,7 +23,7 @@ ALIGNMENT = {
     "align_source_instance": "Source, domain of instances",
     "align_target_instance": "Target, domain of instances",
 }
-LOSSES = frozenset({"loss", *SUPERVISED, *(TARGET + term for term in SUPERVISED), *ALIGNMENT})
+LOSSES = frozenset({"loss", *ALIGNMENT, *(prefix + term for prefix in ("", TARGET, LABELLED) for term in SUPERVISED)})
 OF_THE_RUN = frozenset({"lr", "grad_norm", "step_seconds", "data_wait", "images_per_second", "memory_mb"})
 
 

@@ -86,7 +86,8 @@ def _show(jobs: list[Job], as_json: bool) -> None:
 
     told = []
     for job in jobs:
-        command = shlex.join(["ptedge", *command_of(job)])
+        draw = f"{shlex.join(['ptedge', *job.draw])} && " if job.labels is not None and not job.labels.exists() else ""
+        command = draw + shlex.join(["ptedge", *command_of(job)])
         told.append({"variant": job.row.name, "seed": job.seed, "state": state_of_job(job), "command": command})
     if as_json:
         click.echo(json.dumps(told, indent=2))

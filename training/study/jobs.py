@@ -29,6 +29,8 @@ class Job:
         start: its start's job, or ``None``.
         words: the ``ptedge`` command without ``--resume``.
         steps: optimiser steps; long runs begin first.
+        labels: the labelled frames that it is given, made by the ``ptedge`` command ``draw``; ``None`` for none.
+        draw: words of that command.
         fingerprint: of all settings that make it what it is, its start's included.
     """
 
@@ -39,6 +41,8 @@ class Job:
     words: tuple[str, ...]
     steps: int
     fingerprint: str
+    labels: Path | None = None
+    draw: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -114,6 +118,12 @@ def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int
     else:
         words = ["adapt", str(start.folder / "model.pt"), "--target", data["frames"]]
         words += ["--source", data["source"]] if row.kind == "adapt" else ["--source-free"]
+    labels, draw = None, []
+    if row.labels:
+        labels = folder.with_name(f"{folder.name}.labels.json")
+        draw = ["data", "convert", data["oracle"], "--draw", str(row.labels), "--seed", str(seed), "--out", str(labels)]
+        words += ["--labels", str(labels)]
+    words += ["--teacher-boxes", str(Path(study.data.root, row.teacher_boxes))] if row.teacher_boxes else []
     words += ["--out", str(folder), "--val", str(place(study, "val"))]
     words += ["--config", config] if config else []
     words += [word for value in sets for word in ("--set", value)]
@@ -122,9 +132,12 @@ def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int
         "start": start.fingerprint if start is not None else "",
         "settings": read_toml(Path(config)) if config else {},
         "set": [value for value in sets if value.partition("=")[0].strip() not in NO_MATTER],
+        **({"labels": row.labels} if row.labels else {}),
+        **({"teacher_boxes": row.teacher_boxes} if row.teacher_boxes else {}),
     }
     fingerprint = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
-    return Job(row, seed, folder, start, tuple(words), settings_of(study, row).optim.steps, fingerprint)
+    steps = settings_of(study, row).optim.steps
+    return Job(row, seed, folder, start, tuple(words), steps, fingerprint, labels, tuple(draw))
 
 
 def _check_data(study: Study, rows: Sequence[Row]) -> None:
@@ -134,6 +147,10 @@ def _check_data(study: Study, rows: Sequence[Row]) -> None:
             row.kind, ("frames",)
         ):
             needed.setdefault(name, row.name)
+        if row.labels:
+            needed.setdefault("oracle", row.name)
+        if row.teacher_boxes and not (boxes := Path(study.data.root, row.teacher_boxes)).exists():
+            raise InputError(f"{boxes} does not exist (teacher_boxes of row {row.name!r}). Put it among the data")
     if study.data.source_val:
         needed["source_val"] = rows[0].name
     for name, row_name in needed.items():

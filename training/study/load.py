@@ -131,7 +131,7 @@ def settings_of(study: Study, row: Row) -> TrainConfig | AdaptConfig:
         return load_config(TrainConfig, path, sets)
     source_free = row.kind == "source_free"
     config = load_config(AdaptConfig, path, sets, SOURCE_FREE_DEFAULTS if source_free else None)
-    check_mode(config, source_free=source_free)
+    check_mode(config, source_free=source_free, labelled=row.labels > 0)
     return config
 
 

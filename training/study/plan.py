@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from ptedge.config import require_one_of
+from ptedge.config import require, require_one_of
 
 KINDS = ("train", "oracle", "adapt", "source_free")
 ROLES = ("source", "oracle", "beside")  # see Study
@@ -22,7 +22,7 @@ class StudyData:
         source: labelled DATA of the source.
         frames: unlabelled FRAMES of the target.
         val: labelled DATA of the target, for AP only.
-        oracle: labelled DATA of the target, for rows of kind ``oracle`` only.
+        oracle: labelled DATA of the target, for rows of kind ``oracle``, and for the ``labels`` of others.
         source_val: labelled DATA of the source; rows of kind ``train`` are scored on it too.
     """
 
@@ -77,6 +77,8 @@ class Row:
         config: settings file, relative to the study's file.
         set: ``key=value`` on top of it.
         start: row whose ``model.pt`` of the same seed is adapted; empty for the study's ``start``.
+        labels: so many frames of ``data.oracle``, drawn by the run's seed, are given with their labels (``--labels``).
+        teacher_boxes: COCO json of another detector's boxes, relative to the data (``--teacher-boxes``).
         best: also score every kept checkpoint on ``val`` and report the best: a choice by target labels, for the table.
         paper: column -> the paper's number, per cent.
         sweep: the sweeps it is a point of; none for a row that stands alone.
@@ -87,6 +89,8 @@ class Row:
     config: str = ""
     set: tuple[str, ...] = ()
     start: str = ""
+    labels: int = 0
+    teacher_boxes: str = ""
     best: bool = False
     paper: Paper = ()
     sweep: tuple[Sweep, ...] = ()
@@ -95,6 +99,9 @@ class Row:
         require_one_of("kind", self.kind, KINDS)
         if not slug(self.name):
             raise ValueError(f"a row's name needs a letter or digit, got {self.name!r}")
+        require("labels", self.labels, 0)
+        if (self.labels or self.teacher_boxes) and not self.adapts:
+            raise ValueError(f"row {self.name!r} trains on labels: labels and teacher_boxes are for rows that adapt")
         axes = [sweep.axis for sweep in self.sweep]
         for axis in axes:
             if axes.count(axis) > 1:

@@ -122,6 +122,9 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
         # killed before there was anything to continue from: what it left would be in the new run's way
         (job.folder / "model.pt").unlink(missing_ok=True)
         shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
+    if job.labels is not None and not job.labels.exists():
+        job.labels.parent.mkdir(parents=True, exist_ok=True)
+        _check(processes.run(["-m", "ptedge", *job.draw], job.log)[0], job, processes)
     status, _, memory = processes.run(["-m", "ptedge", *command_of(job)], job.log)
     _check(status, job, processes)
     summary = json.loads((job.folder / "summary.json").read_text("utf-8"))

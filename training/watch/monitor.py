@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torchvision.ops import box_area, box_iou
+from torchvision.ops import box_area
 
 from ptedge.detector.gaussian import class_entropy
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
 
+from ..losses.pairs import pair_boxes
 from ..losses.pseudo import PseudoBoxes
 
 SAME_OBJECT = 0.5  # IoU from which two detectors mean the same object
@@ -142,21 +143,11 @@ def _shared(first: Sequence[RawDetections], second: Sequence[RawDetections]) -> 
 
 def _pairs(a: RawDetections, b: RawDetections) -> list[tuple[int, int, float]]:
     """Boxes of one image that mean the same object, paired as for :func:`agreement`: both numbers, the lower score."""
-    if not len(a.boxes) or not len(b.boxes):
+    pairs = pair_boxes(a.boxes, a.labels, b.boxes, b.labels, SAME_OBJECT)
+    if not pairs:
         return []
-    iou = box_iou(a.boxes, b.boxes)
-    iou = torch.where(a.labels.unsqueeze(1) == b.labels.unsqueeze(0), iou, torch.zeros_like(iou)).cpu()
-    low = torch.minimum(a.scores.unsqueeze(1), b.scores.unsqueeze(0)).cpu()
-    touching = torch.nonzero(iou > SAME_OBJECT)
-    order = iou[touching[:, 0], touching[:, 1]].argsort(descending=True, stable=True)
-    found: list[tuple[int, int, float]] = []
-    rows, columns = set(), set()
-    for i, j in touching[order].tolist():
-        if i not in rows and j not in columns:
-            rows.add(i)
-            columns.add(j)
-            found.append((i, j, float(low[i, j])))
-    return found
+    first, second = a.scores.tolist(), b.scores.tolist()
+    return [(i, j, min(first[i], second[j])) for i, j in pairs]
 
 
 def total_variation(first: Sequence[float], second: Sequence[float]) -> float:

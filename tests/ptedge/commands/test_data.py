@@ -170,3 +170,20 @@ def test_with_sizes__missing_image(tmp_path: Path) -> None:
 def test_help__shows_an_example(command: list[str]) -> None:
     result = CliRunner().invoke(data, [*command, "--help"])
     assert result.exit_code == 0 and "Example:" in result.stdout
+
+
+def test_convert__draws_images_by_seed(tmp_path: Path) -> None:
+    path, out = make(tmp_path, [[0, 0, 10, 10]]), tmp_path / "few.json"
+
+    def draw(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(data, ["convert", str(path), "--out", str(out), *words])
+        return result.exit_code, "" if result.exception is None else str(result.exception)
+
+    drawn = set()
+    for seed in range(6):
+        assert draw("--draw", "1", "--seed", str(seed))[0] == 0
+        (sample,) = open_dataset(out).samples
+        drawn.add(sample.path.name)
+    assert drawn == {"1.png", "2.png"}
+    assert f"1 images drawn with seed {seed}" in json.loads(out.read_text("utf-8"))["info"]["description"]
+    assert "has 2 images; 3 cannot be drawn" in draw("--draw", "3")[1]

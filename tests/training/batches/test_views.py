@@ -15,7 +15,8 @@ from ptedge.data import open_dataset
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.frames.source import index_frames
 from ptedge.training.batches.augment import AugmentConfig, move_boxes
-from ptedge.training.batches.views import SourceViews, TargetViews
+from ptedge.training.batches.foreign_file import NO_BOXES, FoundBoxes
+from ptedge.training.batches.views import SourceViews, TargetViews, collate_target
 
 
 def test_source_views__boxes_follow_the_picture(source_data: Path) -> None:
@@ -53,7 +54,7 @@ def test_views__padding_stays_the_mean(tmp_path: Path, shape: tuple[int, int]) -
     scale = min(64 / shape[0], 96 / shape[1])
     height, width = round(shape[0] * scale), round(shape[1] * scale)
     for seed in range(4):
-        weak, strong, zoom = TargetViews(frames, SIZE, config)(0, generator(seed))
+        weak, strong, zoom, _ = TargetViews(frames, SIZE, config)(0, generator(seed))
         for view in (weak, strong):
             assert (view[height:] == MEAN).all() and (view[:, width:] == MEAN).all()
         assert (zoom[0] * width / 2 + zoom[1], zoom[0] * height / 2 + zoom[2]) == pytest.approx(
@@ -68,7 +69,7 @@ def test_target_views__both_views_have_the_same_flip(tmp_path: Path) -> None:
     views = TargetViews(index_frames(tmp_path), SIZE, AugmentConfig(**OFF))
     sides = set()
     for seed in range(8):
-        weak, strong, zoom = views(0, generator(seed))
+        weak, strong, zoom, _ = views(0, generator(seed))
         np.testing.assert_array_equal(weak, strong)
         assert zoom.tolist() == [1, 0, 0]
         sides.add(bool(weak[0, 0, 0] == 255))
@@ -81,7 +82,7 @@ def test_target_views__a_weak_box_moved_covers_the_object_in_the_strong_view(tmp
     cv2.imwrite(str(tmp_path / "a.png"), image)
     config = AugmentConfig(**{**OFF, "zoom": (0.5, 0.9)})
     for seed in range(5):
-        weak, strong, zoom = TargetViews(index_frames(tmp_path), SIZE, config)(0, generator(seed))
+        weak, strong, zoom, _ = TargetViews(index_frames(tmp_path), SIZE, config)(0, generator(seed))
         columns = np.flatnonzero(weak[30, :, 0] == 255)
         box = np.array([[columns[0], 20, columns[-1] + 1, 40]], np.float32)
         x1, y1, x2, y2 = move_boxes(box, zoom)[0]
@@ -90,3 +91,25 @@ def test_target_views__a_weak_box_moved_covers_the_object_in_the_strong_view(tmp
         ys, xs = np.nonzero(white)
         assert (xs.min(), xs.max() + 1) == pytest.approx((x1, x2), abs=1)
         assert (ys.min(), ys.max() + 1) == pytest.approx((y1, y2), abs=1)
+
+
+def test_target_views__foreign_boxes_go_with_the_frame(tmp_path: Path) -> None:
+    white = np.zeros((128, 192, 3), np.uint8)  # twice the input
+    white[40:80, 20:100] = 255
+    for name in ("a.png", "b.png"):
+        cv2.imwrite(str(tmp_path / name), white)
+    box = np.array([[20, 40, 100, 80]], np.float32)
+    found = FoundBoxes(box, np.array([0.5], np.float32), np.array([1]))
+    views = TargetViews(index_frames(tmp_path), SIZE, AugmentConfig(**OFF), (NO_BOXES, found))
+    assert len(views(0, generator())[3]) == 0
+    corners = set()
+    for seed in range(8):
+        weak, _, _, foreign = views(1, generator(seed))
+        x1, y1, x2, y2 = foreign.boxes[0].tolist()
+        columns = np.flatnonzero(weak[30, :, 0] > 127)
+        assert (columns[0], columns[-1] + 1) == pytest.approx((x1, x2), abs=1)
+        assert (y1, y2) == (20, 40) and foreign.scores.tolist() == [0.5] and foreign.labels.tolist() == [1]
+        corners.add(x1)
+    assert corners == {10, 46}
+    batch = collate_target([views(0, generator()), views(1, generator())])
+    assert [len(boxes) for boxes in batch.foreign] == [0, 1]

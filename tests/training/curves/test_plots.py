@@ -44,9 +44,11 @@ def test_plot_losses__one_panel_a_term_that_was_logged(tmp_path: Path, monkeypat
     keep: Callable[..., None] = lambda runs, panels, *rest, **more: drawn.extend(panels)  # noqa: E731
     monkeypatch.setattr("ptedge.training.curves.plots.draw_panels", keep)
     line = {"loss": 1.0, "rpn_cls": 1.0, "target_rpn_cls": 1.0, "target_roi_box": 1.0, "align_image_class": 1.0}
+    line["labelled_roi_cls"] = line["roi_cls"] = 1.0
     plot_losses([Curves("run", [{"step": 1, **line}])], tmp_path / "losses.png")
     shown = {panel.title: (panel.unit, [line.key for line in panel.lines]) for panel in drawn}
     assert shown["RPN objectness"] == ("cross-entropy (nats)", ["rpn_cls", "target_rpn_cls"])
+    assert shown["ROI classes"][1] == ["roi_cls", "labelled_roi_cls"]
     assert shown["ROI boxes, target"] == ("neg. log-likelihood (nats)", ["target_roi_box"])
     assert shown["Classes in the picture"] == ("loss", ["align_image_class"])
     assert shown["RPN boxes"] == ("neg. log-likelihood (nats)", [])  # draw_panels leaves it out

@@ -60,3 +60,39 @@ def test_list_jobs__data_that_is_not_there(tmp_path: Path) -> None:
         )
     with pytest.raises(ConfigError, match=re.escape("row 'oracle' needs data.oracle")):
         list_jobs(load_text(tmp_path, DATA_TOML.replace('oracle = "data.json"', "") + ROWS_TOML), tmp_path)
+
+
+MORE_ROWS = """
+[[row]]
+name = "ten"
+kind = "source_free"
+start = "source"
+labels = 10
+teacher_boxes = "data.json"
+set = ["lambda_target=0"]
+"""
+
+
+def test_list_jobs__labels_drawn_by_seed_and_boxes_of_another_detector(tmp_path: Path) -> None:
+    study = load_text(tmp_path, "seeds = [0, 3]" + DATA_TOML + ROWS_TOML + MORE_ROWS)
+    one, other = (job for job in list_jobs(study, tmp_path / "out") if job.row.name == "ten")
+    labels, data = tmp_path / "out" / "runs" / "ten" / "seed_3.labels.json", str(tmp_path / "data.json")
+    assert other.labels == labels
+    assert other.draw == ("data", "convert", data, "--draw", "10", "--seed", "3", "--out", str(labels))
+    assert other.words[4:9] == ("--source-free", "--labels", str(labels), "--teacher-boxes", data)
+    assert one.labels != other.labels
+    plain = load_text(tmp_path, DATA_TOML + ROWS_TOML + MORE_ROWS.replace("labels = 10", "labels = 30"))
+    (changed,) = (job for job in list_jobs(plain, tmp_path / "out") if job.row.name == "ten")
+    assert changed.fingerprint != one.fingerprint
+
+
+def test_list_jobs__labels_need_the_oracles_and_boxes_their_file(tmp_path: Path) -> None:
+    few = MORE_ROWS.replace('teacher_boxes = "data.json"\n', "")
+    without = DATA_TOML.replace('oracle = "data.json"', "") + ROWS_TOML.rpartition("[[row]]")[0] + few
+    with pytest.raises(ConfigError, match=re.escape("row 'ten' needs data.oracle")):
+        list_jobs(load_text(tmp_path, without), tmp_path)
+    gone = MORE_ROWS.replace("data.json", "none.json")
+    with pytest.raises(InputError, match=r"none\.json does not exist \(teacher_boxes of row 'ten'\)"):
+        list_jobs(load_text(tmp_path, DATA_TOML + ROWS_TOML + gone), tmp_path)
+    with pytest.raises(ConfigError, match="labels and teacher_boxes are for rows that adapt"):
+        load_text(tmp_path, DATA_TOML + ROWS_TOML.replace('kind = "oracle"', 'kind = "oracle"\nlabels = 10'))

@@ -65,6 +65,21 @@ def test_run_job__reads_the_summary_and_marks_it_finished(tmp_path: Path) -> Non
     assert job.log.read_text("utf-8") == "noise\n"
 
 
+def test_run_job__draws_its_labels_once_and_first(tmp_path: Path) -> None:
+    labels = tmp_path / "new" / "few.json"
+    job, processes = replace(one_job(tmp_path), labels=labels, draw=("data", "convert")), Scripted(dict(os.environ))
+    (job.folder / "summary.json").write_text(json.dumps(summary_of(job)), "utf-8")
+    processes.code = f"""
+import pathlib, sys
+print(sys.argv[3], file=sys.stderr)
+if sys.argv[3:] == ["data", "convert"]:
+    pathlib.Path({str(labels)!r}).touch()
+"""
+    for said in (["data", job.words[0]], ["data", job.words[0], job.words[0]]):
+        run_job(job, processes, tmp_path / "val", None)
+        assert job.log.read_text("utf-8").split() == said
+
+
 def test_run_job__continues_what_is_there(tmp_path: Path) -> None:
     job, processes = one_job(tmp_path), Scripted(dict(os.environ))
     (job.folder / "last.pt").touch()
