@@ -14,11 +14,12 @@ from torch import Tensor
 
 from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.artifacts.lineage import Lineage
+from ptedge.data.dataset import Dataset
 from ptedge.detector.roi_heads import RawDetections
 
 from . import distributed
 from .batches.batch import AdaptBatch, SourceBatch, TargetBatch
-from .batches.few import few_views
+from .batches.few import few_views, hold_out
 from .batches.loader import load
 from .batches.steps import ADABN_STREAM, LABELS_STREAM, SOURCE_STREAM, TARGET_STREAM, StepBatches
 from .batches.views import SourceViews, TargetViews, collate_source, collate_target
@@ -57,13 +58,18 @@ class Adaptation(MutualLearning):
         super().__init__(model, config, device)
         self.name = {"adapted": "adapt", "few_labels": "adapt few labels"}.get(inputs.kind, "adapt source-free")
         self.identity: Mapping[str, Any] = inputs.identity(config)
-        self.images = config.optim.batch * (1 if inputs.dataset is None else 2)
-        self.images += config.labels.batch if inputs.few is not None else 0
         self.inputs = inputs
         self.foreign = inputs.foreign.found if inputs.foreign is not None else ()
-        few, every = inputs.few, config.labels.offset_every
-        if few is not None and every and config.lambda_target:
-            self.offset = LabelOffset(few, self.student.config.input_size, every, device)
+        # labelled frames that teach, and those that tell the offset
+        self.teaching: Dataset | None = None
+        if inputs.few is not None:
+            self.teaching, measured = hold_out(inputs.few, config.labels.holdout, config.seed)
+            if (every := config.labels.offset_every) and config.lambda_target:
+                self.offset = LabelOffset(measured, self.student.config.input_size, every, device)
+        if not self.teaching:
+            self.teaching = None
+        self.images = config.optim.batch * (1 if inputs.dataset is None else 2)
+        self.images += config.labels.batch if self.teaching is not None else 0
         self.monitors: MonitorSet | None = None  # frames are prepared and the start is asked at the first reading
 
     def start(self, folder: RunFolder, *, resumed: bool) -> None:
@@ -132,12 +138,14 @@ class Adaptation(MutualLearning):
         if inputs.few is not None:
             twice = f"; {inputs.twice} of them were among the target's frames and count there no more"
             lines.append(f"labelled frames {describe_data(inputs.few)}{twice if inputs.twice else ''}")
+            if apart := len(inputs.few) - len(self.teaching or ()):
+                lines[-1] += f"; {apart} of them teach nothing and tell the offset"
         return lines if inputs.dataset is None else [*lines, f"source {describe_data(inputs.dataset)}"]
 
     def stream(self, first_step: int) -> Generator[AdaptBatch, None, None]:
         """Target frames, and labelled images with them."""
         config, size = self.config, self.student.config.input_size
-        frames, dataset, few = self.inputs.frames, self.inputs.dataset, self.inputs.few
+        frames, dataset, few = self.inputs.frames, self.inputs.dataset, self.teaching
         share = {"first_step": first_step, "streams": 1 + (dataset is not None) + (few is not None)}
         views = TargetViews(frames, size, config.augment, self.foreign)
         target = open_stream(views, collate_target, len(frames), config, stream=TARGET_STREAM, **share)

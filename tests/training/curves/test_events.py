@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from made_run import TRIP
+from tiny_detector import write_pictures
 from training_shell import Shell, lines, summary
 
 from ptedge.training.curves.events import tag_of
@@ -128,7 +129,8 @@ def test_tag_of__under_the_heading_it_belongs_to() -> None:
 def test_terms__every_term_that_a_run_logs_is_known(
     ptedge: Shell, pretrained: Path, source_data: Path, target_frames: Path, tmp_path: Path
 ) -> None:
-    words = ("--target", target_frames, "--source", source_data)
+    few = write_pictures(tmp_path / "few", 3, seed=5)
+    words = ("--target", target_frames, "--source", source_data, "--labels", few)
     sets = ("align.method=ccr", "align.local_stage=1")
     status, err = ptedge.adapt(pretrained, tmp_path / "run", *words, steps=1, sets=sets)
     assert status == 0, err
