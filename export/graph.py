@@ -158,7 +158,11 @@ class StaticGraph(nn.Module):
         if head.variances is None:
             return logits, deltas, torch.zeros_like(deltas)
         variance_logits = rows[..., 5 * K + 1 :].unflatten(-1, (K, 4))
-        return logits, deltas, logit_to_variance(variance_logits, head.variance_floor)
+        return (
+            logits,
+            deltas,
+            logit_to_variance(variance_logits, head.variance_floor, head.variance_ceiling),
+        )
 
     def _clip(self, boxes: Tensor) -> Tensor:
         # torchvision's clip_boxes_to_image, which the detector uses, takes x and y apart and stacks them again: traced,

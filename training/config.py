@@ -84,6 +84,7 @@ class TrainConfig:
     Attributes:
         seed: of everything random.
         view: ``strong`` or ``weak`` (flip only).
+        box_beta: factor s2^beta on the likelihood of boxes, see :func:`~ptedge.training.losses.equations.beta_weight`.
         batch_norm: ``batch`` (normalise by each batch, keep running averages for inference) or ``frozen`` (ImageNet's).
         workers: processes that prepare images, for each stream; 0 uses the main one, -1 shares out the cores.
         precision: ``fp32``, ``bf16`` or ``fp16``: of convolutions and matrix products; boxes, losses, variances and
@@ -101,6 +102,7 @@ class TrainConfig:
 
     seed: int = 0
     view: str = "strong"
+    box_beta: float = 0.0
     batch_norm: str = "batch"
     workers: int = -1
     precision: str = "fp32"
@@ -117,6 +119,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         require("optim.steps", self.optim.steps, 1)
         require_one_of("view", self.view, ("strong", "weak"))
+        require("box_beta", self.box_beta, 0, 1)
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require_one_of("precision", self.precision, PRECISIONS)
         require_one_of("convention", self.convention, tuple(CONVENTIONS))
@@ -131,18 +134,22 @@ class TeacherConfig:
         ema: share of the teacher kept each step.
         labels: whose pseudo boxes the student learns: the ``teacher``'s, or always those of the ``start`` model (after
             AdaBN): fixed pseudo labels, which cannot feed back.
+        statistics: of the teacher's BatchNorm: they follow the ``student``'s, which are of strong views, or those of
+            the ``weak`` views that it labels.
         adabn: re-estimate BatchNorm statistics on target frames before the first step.
         adabn_images: at most this many frames for it.
     """
 
     ema: float = 0.9996
     labels: str = "teacher"
+    statistics: str = "student"
     adabn: bool = False
     adabn_images: int = 256
 
     def __post_init__(self) -> None:
         require("ema", self.ema, 0, 1)
         require_one_of("labels", self.labels, ("teacher", "start"))
+        require_one_of("statistics", self.statistics, ("student", "weak"))
         require("adabn_images", self.adabn_images, 2)
 
 

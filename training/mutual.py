@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ptedge.detector.backbone import untracked_statistics
+from ptedge.detector.backbone import following_statistics, untracked_statistics
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.detector.roi_heads import RawDetections
 
@@ -89,14 +90,19 @@ class MutualLearning:
         """Ask the teacher. With ``lambda_target`` 0 nobody would learn from its answer, and it is not asked."""
         if self.config.lambda_target == 0:
             return PseudoLabelled(given)
-        detections = self.labeller.detect(image_tensor(given.target.weak, self.device))
+        weak = image_tensor(given.target.weak, self.device)
+        follow = self.config.teacher.statistics == "weak" and self.labeller is self.teacher
+        keep = self.config.teacher.ema
+        with following_statistics(self.teacher.backbone, keep) if follow else contextlib.nullcontext():
+            detections = self.labeller.detect(weak)
         if (offset := self.offset) is not None:
             detections = [replace(one, boxes=without_offset(one.boxes, offset.offset)) for one in detections]
         detections = self._with_foreign(detections, given.target)
-        probabilistic, size = self.student.config.probabilistic, self.student.config.input_size
-        pseudo = [make_pseudo_boxes(one, self.config.pseudo, probabilistic) for one in detections]
+        ceiling = self.student.config.variance_ceiling
+        probabilistic = self.student.config.probabilistic
+        pseudo = [make_pseudo_boxes(one, self.config.pseudo, probabilistic, ceiling) for one in detections]
         views = given.target.views.to(self.device)
-        moved = [boxes.moved(view).clipped(size) for boxes, view in zip(pseudo, views, strict=True)]
+        moved = [boxes.moved(view).clipped(view[3:]) for boxes, view in zip(pseudo, views, strict=True)]
         return PseudoLabelled(given, moved, pseudo_numbers(detections, pseudo))
 
     def _with_foreign(self, own: list[RawDetections], batch: TargetBatch) -> list[RawDetections]:
@@ -144,7 +150,9 @@ class MutualLearning:
             outputs = self.student(images, self.early_stage)
         samples = sample_source(outputs, labels, self.config.sampling, draws)
         roi = self.student.roi(outputs.features, samples.proposals)
-        losses = source_losses(outputs.rpn, roi, samples, labels, self.student.config.probabilistic, normalise)
+        losses = source_losses(
+            outputs.rpn, roi, samples, labels, self.student.config.probabilistic, normalise, self.config.target.box_beta
+        )
         if self.domains is not None:
             losses.update(self.domains.source_losses(outputs, roi, labels, normalise))
         return losses
@@ -165,6 +173,7 @@ class MutualLearning:
             labels,
             self.student.config.probabilistic,
             lambda name, count: normalise(LABELLED + name, count),
+            config.target.box_beta,
         )
         weight = config.labels.weight
         return {
@@ -196,6 +205,7 @@ class MutualLearning:
 
     def after_step(self) -> None:
         """The teacher follows, and where labelled frames tell its offset, that is measured anew when it is time."""
-        update_teacher(self.teacher, self.student, self.config.teacher.ema)
+        own = self.config.teacher.statistics == "weak"
+        update_teacher(self.teacher, self.student, self.config.teacher.ema, own_statistics=own)
         if self.offset is not None:
             self.offset.after_step(self.labeller)

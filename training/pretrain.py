@@ -90,7 +90,9 @@ class Pretraining:
         outputs = self.student(images)
         samples = sample_source(outputs, labels, self.config.sampling, draws)
         roi = self.student.roi(outputs.features, samples.proposals)
-        return source_losses(outputs.rpn, roi, samples, labels, self.config.model.probabilistic, normalise), {}
+        return source_losses(
+            outputs.rpn, roi, samples, labels, self.config.model.probabilistic, normalise, self.config.box_beta
+        ), {}
 
     def after_step(self) -> None:
         """Nothing follows."""

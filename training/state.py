@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ptedge.artifacts.checkpoint import read_document, write_document
+from ptedge.detector.config import EARLIER
 from ptedge.errors import ArtifactError
 
 from .optim import restore_optimizer
@@ -50,6 +51,8 @@ def read_state(path: Path, identity: Mapping[str, Any] | None = None) -> dict[st
     state = read_document(path, RESUME_FORMAT)
     for name, wanted in (identity or {}).items():
         found = state.get(name, wanted)
+        if isinstance(found, dict):  # settings of the model, which had fewer once
+            found = {**{key: value for key, value in EARLIER.items() if key in wanted}, **found}
         if found != wanted:
             raise ArtifactError(f"cannot resume {path.parent}: {_difference(name, found, wanted)}")
     return state

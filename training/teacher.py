@@ -19,18 +19,23 @@ def make_teacher(student: ProbabilisticFasterRCNN) -> ProbabilisticFasterRCNN:
 
 
 @torch.no_grad()
-def update_teacher(teacher: ProbabilisticFasterRCNN, student: ProbabilisticFasterRCNN, keep: float) -> None:
+def update_teacher(
+    teacher: ProbabilisticFasterRCNN, student: ProbabilisticFasterRCNN, keep: float, *, own_statistics: bool = False
+) -> None:
     """Exponential moving average over weights, anchors and buffers: teacher <- keep teacher + (1 - keep) student.
 
     Args:
         teacher: changed in place.
         student: read.
         keep: in [0, 1].
+        own_statistics: leave the teacher's BatchNorm statistics as they are.
 
     Reference:
         method.md section 7. Integer buffers (BatchNorm's batch counter) are copied.
     """
-    pairs = list(zip(teacher.state_dict().values(), student.state_dict().values(), strict=True))
+    old_state, new_state = teacher.state_dict(), student.state_dict()
+    names = [name for name in old_state if not (own_statistics and ".running_" in name)]
+    pairs = [(old_state[name], new_state[name]) for name in names]
     averaged = [(old, new) for old, new in pairs if old.is_floating_point()]
     torch._foreach_lerp_([old for old, _ in averaged], [new for _, new in averaged], 1.0 - keep)
     for old, new in pairs:

@@ -112,6 +112,29 @@ def untracked_statistics(module: nn.Module, *, count_batches: bool = False) -> I
             layer.momentum, layer.num_batches_tracked = momentum, counter
 
 
+@contextlib.contextmanager
+def following_statistics(module: nn.Module, keep: float) -> Iterator[None]:
+    """Inside, BatchNorm layers in eval mode normalise by their running statistics, which follow each batch slowly.
+
+    Args:
+        module: whose layers; in eval mode.
+        keep: share of the statistics kept at each batch, in [0, 1].
+    """
+
+    def follow(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        assert isinstance(layer, BatchNorm) and layer.running_mean is not None and layer.running_var is not None
+        variance, mean = torch.var_mean(inputs[0].detach(), dim=(0, 2, 3))
+        layer.running_mean.lerp_(mean, 1.0 - keep)
+        layer.running_var.lerp_(variance, 1.0 - keep)
+
+    handles = [layer.register_forward_pre_hook(follow) for layer in batch_norms(module)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 def _vgg16() -> tuple[nn.Module, Stages, int]:
     from torchvision.models import vgg16
 

@@ -24,20 +24,21 @@ def full_precision(x: Tensor) -> Tensor:
     return x.float() if torch.is_autocast_enabled(x.device.type) else x
 
 
-def logit_to_variance(logit: Tensor, floor: float) -> Tensor:
-    """Variance from the network's raw output: floor + (1 - floor) * sigmoid(logit).
+def logit_to_variance(logit: Tensor, floor: float, ceiling: float = 1.0) -> Tensor:
+    """Variance from the network's raw output: floor + (ceiling - floor) * sigmoid(logit).
 
     Args:
         logit: any shape.
         floor: lowest variance, in (0, 1).
+        ceiling: highest; the paper's is 1.
 
     Returns:
-        Same shape, in (floor, 1), delta space.
+        Same shape, in (floor, ceiling), delta space.
 
     Reference:
         method.md section 1.
     """
-    return floor + (1.0 - floor) * torch.sigmoid(logit)
+    return floor + (ceiling - floor) * torch.sigmoid(logit)
 
 
 def _centre_size(boxes: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -73,6 +74,7 @@ class ROIHead(nn.Module):
         num_classes: K, background not counted.
         probabilistic: with variance logits.
         variance_floor: lowest variance.
+        variance_ceiling: highest variance.
         hidden: width of the fully connected layers.
 
     Reference:
@@ -80,11 +82,18 @@ class ROIHead(nn.Module):
     """
 
     def __init__(
-        self, channels: int, num_classes: int, probabilistic: bool, variance_floor: float, hidden: int = 1024
+        self,
+        channels: int,
+        num_classes: int,
+        probabilistic: bool,
+        variance_floor: float,
+        variance_ceiling: float = 1.0,
+        hidden: int = 1024,
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
         self.variance_floor = variance_floor
+        self.variance_ceiling = variance_ceiling
         self.fc1 = nn.Linear(channels * POOL * POOL, hidden)
         self.fc2 = nn.Linear(hidden, hidden)
         self.logits = nn.Linear(hidden, num_classes + 1)
@@ -94,6 +103,8 @@ class ROIHead(nn.Module):
             if layer is not None:
                 nn.init.normal_(layer.weight, std=std)
                 nn.init.zeros_(layer.bias)
+        if self.variances is not None:  # begin at a variance of about 1/2, whatever the ceiling
+            nn.init.constant_(self.variances.bias, -math.log(2.0 * variance_ceiling - 1.0))
 
     def forward(self, features: Tensor, proposals: list[Tensor]) -> ROIOutput:
         """Classify and refine proposals.
@@ -110,7 +121,7 @@ class ROIHead(nn.Module):
         if self.variances is None:
             return ROIOutput(logits, deltas, torch.zeros_like(deltas), hidden)
         logit = full_precision(self.variances(active)).reshape(-1, self.num_classes, 4)
-        return ROIOutput(logits, deltas, logit_to_variance(logit, self.variance_floor), hidden)
+        return ROIOutput(logits, deltas, logit_to_variance(logit, self.variance_floor, self.variance_ceiling), hidden)
 
 
 def class_scores(logits: Tensor, variances: Tensor, rule: str) -> Tensor:

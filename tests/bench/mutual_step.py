@@ -34,7 +34,7 @@ def make_batches(size: tuple[int, int], batch: int) -> tuple[TargetBatch, Source
     images = torch.randint(0, 256, (batch, 3, *size), dtype=torch.uint8)
     boxes = torch.tensor([[20.0, 30.0, 90.0, 80.0], [150.0, 100.0, 230.0, 150.0]])
     labels = [ImageLabels(boxes, torch.zeros(2, dtype=torch.int64), torch.zeros(0, 4)) for _ in range(batch)]
-    views = torch.tensor([[1.0, 0.0, 0.0]]).repeat(batch, 1)
+    views = torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, size[1], size[0]]]).repeat(batch, 1)
     return TargetBatch(images.clone(), images, views), SourceBatch(images.clone(), labels)
 
 

@@ -27,7 +27,9 @@ CPU = torch.device("cpu")
 def batch(*, source: bool, labelled: bool = False) -> AdaptBatch:
     generator = torch.Generator().manual_seed(0)
     weak, strong, images = torch.randint(0, 256, (3, 2, 3, HEIGHT, WIDTH), dtype=torch.uint8, generator=generator)
-    target = TargetBatch(weak, strong, torch.tensor([[1.0, 0.0, 0.0]] * 2), skipped=[("a", "why")])
+    target = TargetBatch(
+        weak, strong, torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, WIDTH, HEIGHT]] * 2), skipped=[("a", "why")]
+    )
     box = torch.tensor([[10.0, 8.0, 40.0, 40.0]])
     labels = [ImageLabels(box, torch.tensor([i]), torch.zeros(0, 4)) for i in range(2)]
     few = SourceBatch(weak[:1], labels[:1], skipped=[("c", "no")]) if labelled else None
@@ -123,7 +125,8 @@ def test_prepare__boxes_of_another_detector_join_the_teachers(
     monkeypatch.setattr(learning.labeller, "detect", lambda images: [nothing, nothing])
     assert [len(one.boxes) for one in learning.prepare(none).pseudo] == [0, 0]
     box = ForeignBoxes(torch.tensor([[10.0, 8.0, 40.0, 40.0]]), torch.tensor([0.75]), torch.tensor([1]))
-    views = torch.tensor([[1.0, 0.0, 0.0], [0.5, 24.0, 16.0]])
+    picture = [0.0, 0.0, float(WIDTH), float(HEIGHT)]
+    views = torch.tensor([[1.0, 0.0, 0.0, *picture], [0.5, 24.0, 16.0, *picture]])
     given = AdaptBatch(replace(none.target, views=views, foreign=[box, box]), None)
     pseudo = learning.prepare(given).pseudo
     assert [one.boxes[0].tolist() for one in pseudo] == [[10, 8, 40, 40], [29, 20, 44, 36]]

@@ -46,6 +46,16 @@ def test_update_teacher__weights_anchors_and_buffers_by_hand(model: Probabilisti
     assert float(model.anchors.log_wh[0, 0].detach()) == 20.0  # the student is only read
 
 
+def test_update_teacher__may_keep_statistics_of_its_own(model: ProbabilisticFasterRCNN) -> None:
+    teacher = make_teacher(model)
+    _fill(teacher, 10.0)
+    _fill(model, 20.0)
+    update_teacher(teacher, model, 0.9, own_statistics=True)
+    layer = batch_norms(teacher.backbone)[0]
+    assert layer.running_mean.unique().tolist() == layer.running_var.unique().tolist() == [10.0]
+    assert layer.weight.unique().tolist() == [pytest.approx(11.0)]
+
+
 @pytest.mark.parametrize(("keep", "expected"), [(1.0, 10.0), (0.0, 20.0)])
 def test_update_teacher__ends_of_the_range(model: ProbabilisticFasterRCNN, keep: float, expected: float) -> None:
     teacher = make_teacher(model)

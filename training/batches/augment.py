@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torchvision.transforms.v2 import functional as T
 
+from ptedge.boxes import clip_boxes
 from ptedge.config import require
 from ptedge.preprocess import PIXEL_MEAN
 
@@ -150,6 +151,21 @@ def apply_zoom(image: Image, zoom: NDArray[np.float32]) -> Image:
 def move_boxes(boxes: NDArray[np.float32], zoom: NDArray[np.float32]) -> NDArray[np.float32]:
     """Boxes [N, 4] after a zoom [3]."""
     return np.asarray(boxes * zoom[0] + np.concatenate([zoom[1:], zoom[1:]]), np.float32)
+
+
+def picture_in_view(zoom: NDArray[np.float32], width: int, height: int) -> NDArray[np.float32]:
+    """The part of a view that shows the picture: what lies beyond it is canvas or the letterbox's border.
+
+    Args:
+        zoom: [3] (scale, dx, dy) of :func:`draw_zoom`.
+        width: of the image in pixels.
+        height: of the image in pixels.
+
+    Returns:
+        [4] x1, y1, x2, y2 in pixels of the view.
+    """
+    moved = move_boxes(np.array([[0, 0, width, height]], np.float32), zoom)
+    return np.asarray(clip_boxes(moved, width, height)[0], np.float32)
 
 
 def _uniform(low: float, high: float, generator: torch.Generator) -> float:

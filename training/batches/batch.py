@@ -50,7 +50,8 @@ class TargetBatch(Batch):
     Attributes:
         weak: [B, 3, H, W] uint8: what the teacher sees.
         strong: [B, 3, H, W] uint8: what the student sees.
-        views: [B, 3] (scale, dx, dy) from weak to strong.
+        views: [B, 7] (scale, dx, dy) from weak to strong, and x1, y1, x2, y2 of the part of the strong view that shows
+            the picture, in input pixels.
         foreign: what another detector found in each frame, in its weak view; empty where there is none.
     """
 

@@ -17,7 +17,7 @@ from ptedge.preprocess import PIXEL_MEAN, Letterbox
 
 from ..losses.merge import ForeignBoxes
 from ..losses.source import ImageLabels
-from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, strong_colour
+from .augment import AugmentConfig, apply_zoom, draw_zoom, flip, move_boxes, picture_in_view, strong_colour
 from .batch import SourceBatch, TargetBatch
 from .foreign_file import NO_BOXES, FoundBoxes
 
@@ -95,7 +95,7 @@ class TargetViews:
         self.foreign = foreign
 
     def __call__(self, index: int, generator: torch.Generator) -> TargetEntry:
-        """The weak view, the strong view, (scale, dx, dy) from weak to strong, and foreign boxes in the weak view."""
+        """The weak view, the strong view, [7] as in ``TargetBatch.views``, and foreign boxes in the weak view."""
         content, letterbox = _content(self.frames.read(index), self.input_size)
         found = self.foreign[index] if self.foreign else NO_BOXES
         boxes = letterbox.boxes(found.boxes)
@@ -104,10 +104,10 @@ class TargetViews:
         foreign = ForeignBoxes(*map(torch.from_numpy, (boxes, found.scores, found.labels)))
         weak = _pad(content, self.input_size)
         if self.augment is None:
-            return weak, weak, np.array([1, 0, 0], np.float32), foreign
+            return weak, weak, _view(np.array([1, 0, 0], np.float32), content), foreign
         strong = strong_colour(content, self.augment, generator)
         zoom = draw_zoom(content.shape[1], content.shape[0], self.augment, generator)
-        return weak, _pad(apply_zoom(strong, zoom), self.input_size), zoom, foreign
+        return weak, _pad(apply_zoom(strong, zoom), self.input_size), _view(zoom, content), foreign
 
     def name(self, index: int) -> str:
         """Path of the image, or video and frame number."""
@@ -127,6 +127,10 @@ def collate_target(entries: list[TargetEntry]) -> TargetBatch:
         views=torch.from_numpy(np.stack([view for _, _, view, _ in entries])),
         foreign=[foreign for _, _, _, foreign in entries],
     )
+
+
+def _view(zoom: NDArray[np.float32], content: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return np.concatenate([zoom, picture_in_view(zoom, content.shape[1], content.shape[0])])
 
 
 def _content(image: NDArray[np.uint8], input_size: tuple[int, int]) -> tuple[NDArray[np.uint8], Letterbox]:

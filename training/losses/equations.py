@@ -61,6 +61,23 @@ def gaussian_cross_entropy(p_mean: Tensor, p_variance: Tensor, q_mean: Tensor, q
     return 0.5 * (LOG_2PI + torch.log(q_variance) + (p_variance + (p_mean - q_mean) ** 2) / q_variance)
 
 
+def beta_weight(variance: Tensor, beta: float) -> Tensor:
+    """Factor s2^beta on a Gaussian term, without gradient: beta-NLL.
+
+    The gradient of the mean is (mu - t) / s2: samples that the network is unsure of teach the mean little. 0 leaves
+    the likelihood as it is, 1 teaches means as the squared error does; the variance's minimum is the same for all.
+
+    Args:
+        variance: [..., 4] predicted, above 0.
+        beta: in [0, 1].
+
+    Reference:
+        Seitzer et al. 2022, "On the Pitfalls of Heteroscedastic Uncertainty Estimation with Probabilistic Neural
+        Networks", equation 6.
+    """
+    return variance.detach() ** beta if beta else torch.ones_like(variance)
+
+
 def smooth_l1(mean: Tensor, target: Tensor) -> Tensor:
     """Smooth L1 of each coordinate, the box loss of the vanilla detector: quadratic below 1/9, then linear.
 
@@ -141,12 +158,13 @@ def class_focal_weight(p: Tensor, power: float) -> Tensor:
     return (1.0 - entropy / math.log(p.shape[-1])).clamp(min=0.0) ** power
 
 
-def box_focal_weight(variance: Tensor, power: float, *, clamp: bool = False) -> Tensor:
-    """Entropy focal weight (1 - E / E_norm)^power of each coordinate, E = 1/2 log(2 pi e s2), E_norm at s2 = 1.
+def box_focal_weight(variance: Tensor, power: float, *, clamp: bool = False, ceiling: float = 1.0) -> Tensor:
+    """Entropy focal weight (1 - E / E_norm)^power of each coordinate, E = 1/2 log(2 pi e s2), E_norm at the ceiling.
 
     Args:
         variance: teacher variances before sharpening, in the delta space of the teacher's head, in (0, 1].
         power: lambda, at least 0; 0 gives weight 1.
+        ceiling: the highest variance the head can say, whose weight is 0; the paper's is 1.
         clamp: hold the weight in [0, 1] (source-free; the paper does not bound it).
 
     Returns:
@@ -158,7 +176,7 @@ def box_focal_weight(variance: Tensor, power: float, *, clamp: bool = False) -> 
     if power == 0:
         return torch.ones_like(variance)
     entropy = MAX_BOX_ENTROPY + 0.5 * torch.log(variance.detach())
-    weight = (1.0 - entropy / MAX_BOX_ENTROPY).clamp(min=0.0)
+    weight = (1.0 - entropy / (MAX_BOX_ENTROPY + 0.5 * math.log(ceiling))).clamp(min=0.0)
     return (weight.clamp(max=1.0) if clamp else weight) ** power
 
 

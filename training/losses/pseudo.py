@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torchvision.ops import box_area, clip_boxes_to_image
+from torchvision.ops import box_area
 
-from ptedge.config import require
+from ptedge.config import require, require_one_of
 from ptedge.detector.roi_heads import RawDetections
 
 from .equations import box_focal_weight, class_focal_weight, sharpen_classes
@@ -47,9 +47,10 @@ class PseudoBoxes:
         """The same boxes in another view.
 
         Args:
-            view: [3] (scale, dx, dy): x' = scale x + dx. Variances are relative to the proposal and do not change.
+            view: [3 or more] (scale, dx, dy, ...): x' = scale x + dx. Variances are relative to the proposal and do
+                not change.
         """
-        shift = torch.cat([view[1:], view[1:]])
+        shift = torch.cat([view[1:3], view[1:3]])
         return PseudoBoxes(
             self.boxes * view[0] + shift,
             self.labels,
@@ -61,13 +62,13 @@ class PseudoBoxes:
             self.score,
         )
 
-    def clipped(self, input_size: tuple[int, int]) -> PseudoBoxes:
-        """Boxes cut at the border of the view; those of which less than half is left are dropped.
+    def clipped(self, picture: Tensor) -> PseudoBoxes:
+        """Boxes cut at the border of the picture; those of which less than half is left are dropped.
 
         Args:
-            input_size: (height, width) in pixels. An enlarged view shows less than the teacher saw.
+            picture: [4] x1, y1, x2, y2 of what the view shows of it. An enlarged view shows less than the teacher saw.
         """
-        boxes = clip_boxes_to_image(self.boxes, input_size)
+        boxes = cut_at(self.boxes, picture)
         keep = box_area(boxes) > 0.5 * box_area(self.boxes)
         return PseudoBoxes(
             boxes[keep],
@@ -81,6 +82,16 @@ class PseudoBoxes:
         )
 
 
+def cut_at(boxes: Tensor, picture: Tensor) -> Tensor:
+    """Boxes cut at the border of the picture, which a letterboxed or zoomed view does not fill.
+
+    Args:
+        boxes: [N, 4] xyxy in pixels of the view.
+        picture: [4] x1, y1, x2, y2 of the part of the view that shows the picture.
+    """
+    return torch.maximum(torch.minimum(boxes, picture[2:].repeat(2)), picture[:2].repeat(2))
+
+
 @dataclass(frozen=True)
 class PseudoRule:
     """How detections become pseudo boxes.
@@ -91,6 +102,8 @@ class PseudoRule:
         focal_cls: power of the entropy focal weight of classes; 0 switches it off.
         focal_box: the same for boxes.
         clamp_focal: hold box weights in [0, 1].
+        background: pseudo boxes whose likeliest class is the background: ``soft`` (the paper: they teach their class
+            distribution), or ``drop``.
         score_threshold: keep only detections above; 0 keeps all (Probabilistic Teacher). A plain mean teacher sets it.
         hard_labels: one-hot classes and variance 0: the pseudo labels of a plain mean teacher.
     """
@@ -100,6 +113,7 @@ class PseudoRule:
     focal_cls: float = 0.5
     focal_box: float = 0.5
     clamp_focal: bool = False
+    background: str = "soft"
     score_threshold: float = 0.0
     hard_labels: bool = False
 
@@ -108,22 +122,28 @@ class PseudoRule:
         require("tau_box", self.tau_box, 0, open_low=True)
         require("focal_cls", self.focal_cls, 0)
         require("focal_box", self.focal_box, 0)
+        require_one_of("background", self.background, ("soft", "drop"))
         require("score_threshold", self.score_threshold, 0, 1)
 
 
 @torch.no_grad()
-def make_pseudo_boxes(detections: RawDetections, rule: PseudoRule, probabilistic: bool = True) -> PseudoBoxes:
+def make_pseudo_boxes(
+    detections: RawDetections, rule: PseudoRule, probabilistic: bool = True, ceiling: float = 1.0
+) -> PseudoBoxes:
     """Pseudo boxes of one image.
 
     Args:
         detections: of the teacher, in eval mode, after its ordinary post-processing.
         rule: sharpening and weights.
+        ceiling: highest variance of the teacher's ROI head.
         probabilistic: the teacher has variances; without them box weights are 1.
 
     Reference:
         method.md sections 3 and 5.
     """
     keep = detections.scores > rule.score_threshold
+    if rule.background == "drop":
+        keep &= detections.logits.argmax(dim=-1) < detections.logits.shape[-1] - 1
     logits, labels, variances = detections.logits[keep], detections.labels[keep], detections.variances[keep]
     p = logits.softmax(dim=-1)
     if rule.hard_labels:
@@ -133,7 +153,7 @@ def make_pseudo_boxes(detections: RawDetections, rule: PseudoRule, probabilistic
         sharp = sharpen_classes(logits, rule.tau_cls)
         variances_out = variances * rule.tau_box
     if probabilistic:
-        box_weight = box_focal_weight(variances, rule.focal_box, clamp=rule.clamp_focal)
+        box_weight = box_focal_weight(variances, rule.focal_box, clamp=rule.clamp_focal, ceiling=ceiling)
     else:
         box_weight = torch.ones_like(variances)
     return PseudoBoxes(

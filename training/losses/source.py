@@ -14,7 +14,7 @@ from ptedge.detector.roi_heads import ROIOutput
 from ptedge.detector.rpn import RPNOutput
 
 from .assign import Draws, Samples, Sampling, choose_samples
-from .equations import Normaliser, gaussian_nll, mean_over, own_count, smooth_l1
+from .equations import Normaliser, beta_weight, gaussian_nll, mean_over, own_count, smooth_l1
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def source_losses(
     labels: list[ImageLabels],
     probabilistic: bool,
     normalise: Normaliser = own_count,
+    beta: float = 0.0,
 ) -> dict[str, Tensor]:
     """The four supervised losses of a batch.
 
@@ -70,8 +71,8 @@ def source_losses(
         method.md section 1.
     """
     return {
-        **source_rpn_losses(rpn, samples, labels, probabilistic, normalise),
-        **source_roi_losses(roi, samples, labels, probabilistic, normalise),
+        **source_rpn_losses(rpn, samples, labels, probabilistic, normalise, beta),
+        **source_roi_losses(roi, samples, labels, probabilistic, normalise, beta),
     }
 
 
@@ -81,6 +82,7 @@ def source_rpn_losses(
     labels: list[ImageLabels],
     probabilistic: bool,
     normalise: Normaliser = own_count,
+    beta: float = 0.0,
 ) -> dict[str, Tensor]:
     """``rpn_cls`` and ``rpn_box``: cross-entropy and box loss of sampled anchors; see :func:`source_losses`."""
     anchors = rpn.anchors.detach()  # only target boxes move anchors (method.md section 6)
@@ -91,7 +93,11 @@ def source_rpn_losses(
         cls_terms.append(F.binary_cross_entropy_with_logits(logits, truth, reduction="none"))
         deltas = encode(own.boxes[rows.box], anchors[rows.positive], RPN_WEIGHTS)
         mean, variance = rpn.deltas[i][rows.positive], rpn.variances[i][rows.positive]
-        box_terms.append(gaussian_nll(mean, variance, deltas) if probabilistic else smooth_l1(mean, deltas))
+        box_terms.append(
+            beta_weight(variance, beta) * gaussian_nll(mean, variance, deltas)
+            if probabilistic
+            else smooth_l1(mean, deltas)
+        )
         count += len(logits)
     divisor = normalise("rpn", count)
     return {
@@ -106,6 +112,7 @@ def source_roi_losses(
     labels: list[ImageLabels],
     probabilistic: bool,
     normalise: Normaliser = own_count,
+    beta: float = 0.0,
 ) -> dict[str, Tensor]:
     """``roi_cls`` and ``roi_box``: cross-entropy and box loss of sampled proposals; see :func:`source_losses`."""
     num_classes = roi.deltas.shape[1]
@@ -122,7 +129,9 @@ def source_roi_losses(
     positive = torch.nonzero(label < num_classes).flatten()
     deltas = encode(box[positive], proposal[positive], ROI_WEIGHTS)
     mean, variance = roi.deltas[positive, label[positive]], roi.variances[positive, label[positive]]
-    box_terms = gaussian_nll(mean, variance, deltas) if probabilistic else smooth_l1(mean, deltas)
+    box_terms = (
+        beta_weight(variance, beta) * gaussian_nll(mean, variance, deltas) if probabilistic else smooth_l1(mean, deltas)
+    )
     cls_terms = F.cross_entropy(roi.logits, label, reduction="none")
     divisor = normalise("roi", len(label))
     return {

@@ -20,6 +20,7 @@ from ptedge.detector.rpn import RPNOutput
 from .assign import BACKGROUND, Draws, Samples, Sampling, choose_samples
 from .equations import (
     Normaliser,
+    beta_weight,
     gaussian_cross_entropy,
     mean_over,
     objectness_cross_entropy,
@@ -41,15 +42,23 @@ class TargetRule:
         cls_scale: factor on the class terms.
         box_scale: factor on the box terms. Labelled images divide box terms by the number of all sampled proposals,
             of which a quarter at most is positive; here all are positive, and 0.25 keeps the two losses on one scale.
+        rpn_divisor: anchors an image that the RPN's terms are divided by (the authors' code: 256); 0: by those that
+            match.
+        box_beta: factor s^(2 beta) on Gaussian terms, of source images as well, see
+            :func:`~ptedge.training.losses.equations.beta_weight`.
     """
 
     background: bool = False
     cls_scale: float = 1.0
     box_scale: float = 0.25
+    rpn_divisor: int = 0
+    box_beta: float = 0.0
 
     def __post_init__(self) -> None:
         require("cls_scale", self.cls_scale, 0)
         require("box_scale", self.box_scale, 0)
+        require("rpn_divisor", self.rpn_divisor, 0)
+        require("box_beta", self.box_beta, 0, 1)
 
 
 def sample_target(
@@ -133,9 +142,11 @@ def target_rpn_losses(
         mean = encode(boxes.boxes[own], rpn.anchors[anchor], RPN_WEIGHTS)  # with gradient to the anchors
         variance = convert_variance(boxes.variances[own], boxes.proposals[own], ROI_WEIGHTS, fixed[anchor], RPN_WEIGHTS)
         q_mean, q_variance = rpn.deltas[i][anchor], rpn.variances[i][anchor]
-        term = gaussian_cross_entropy(mean, variance, q_mean, q_variance) if probabilistic else smooth_l1(q_mean, mean)
+        term = _box_term(mean, variance, q_mean, q_variance, rule) if probabilistic else smooth_l1(q_mean, mean)
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(anchor)
+    if rule.rpn_divisor:
+        cls_count = box_count = rule.rpn_divisor * len(pseudo)
     cls_divisor, box_divisor = normalise("target_rpn_cls", cls_count), normalise("target_rpn_box", box_count)
     return {
         "target_rpn_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, rpn.logits),
@@ -170,7 +181,7 @@ def target_roi_losses(
         mean = encode(boxes.boxes[own], rows[row], ROI_WEIGHTS)
         variance = convert_variance(boxes.variances[own], boxes.proposals[own], ROI_WEIGHTS, rows[row], ROI_WEIGHTS)
         q_mean, q_variance = deltas[row, label], variances[row, label]
-        term = gaussian_cross_entropy(mean, variance, q_mean, q_variance) if probabilistic else smooth_l1(q_mean, mean)
+        term = _box_term(mean, variance, q_mean, q_variance, rule) if probabilistic else smooth_l1(q_mean, mean)
         box_terms.append(boxes.box_weight[own] * term)
         box_count += len(row)
     cls_divisor, box_divisor = normalise("target_roi_cls", cls_count), normalise("target_roi_box", box_count)
@@ -178,3 +189,7 @@ def target_roi_losses(
         "target_roi_cls": rule.cls_scale * mean_over(torch.cat(cls_terms), cls_divisor, roi.logits),
         "target_roi_box": rule.box_scale * mean_over(torch.cat(box_terms), box_divisor, roi.deltas),
     }
+
+
+def _box_term(mean: Tensor, variance: Tensor, q_mean: Tensor, q_variance: Tensor, rule: TargetRule) -> Tensor:
+    return beta_weight(q_variance, rule.box_beta) * gaussian_cross_entropy(mean, variance, q_mean, q_variance)

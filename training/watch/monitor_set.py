@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torchvision.ops import clip_boxes_to_image
 
 from ptedge.config import require
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -19,6 +18,7 @@ from ptedge.frames.source import FrameIndex
 from ..batches.augment import AugmentConfig
 from ..batches.steps import MONITOR_STREAM, StepBatches
 from ..batches.views import TargetViews, collate_target
+from ..losses.pseudo import cut_at
 from .monitor import agreement, detection_signals, refound_share, side_ratios, total_variation
 
 CHUNK = 8  # images a forward pass
@@ -78,7 +78,6 @@ class MonitorSet:
             stream=MONITOR_STREAM,
         )
         batch = batches[0]
-        self.input_size = input_size
         self.weak, self.strong = batch.weak.to(device), batch.strong.to(device)
         self.views = batch.views.to(device)
         self.start: list[RawDetections] = []
@@ -114,7 +113,7 @@ class MonitorSet:
         signals["source_coverage"] = refound_share(weak, self.start)
         signals["width_ratio"], signals["height_ratio"] = side_ratios(weak, self.start)
         signals["student_agreement"] = agreement(weak, pupil)
-        moved = [moved_detections(d, view, self.input_size) for d, view in zip(weak, self.views, strict=True)]
+        moved = [moved_detections(d, view) for d, view in zip(weak, self.views, strict=True)]
         signals["consistency"] = agreement(moved, strong)
         return {name: round(value, 6) if isinstance(value, float) else value for name, value in signals.items()}
 
@@ -126,16 +125,15 @@ class MonitorSet:
         return detections
 
 
-def moved_detections(detections: RawDetections, view: Tensor, input_size: tuple[int, int]) -> RawDetections:
+def moved_detections(detections: RawDetections, view: Tensor) -> RawDetections:
     """Detections in the pixels of another view; boxes of which less than half is left are dropped.
 
     Args:
         detections: of one image.
-        view: [3] (scale, dx, dy): x' = scale x + dx.
-        input_size: (height, width) in pixels.
+        view: [7] (scale, dx, dy) and the picture in it, see :class:`~ptedge.training.batches.batch.TargetBatch`.
     """
-    full = detections.boxes * view[0] + torch.cat([view[1:], view[1:]])
-    boxes = clip_boxes_to_image(full, input_size)
+    full = detections.boxes * view[0] + torch.cat([view[1:3], view[1:3]])
+    boxes = cut_at(full, view[3:])
     size = (boxes[:, 2:] - boxes[:, :2]).clamp(min=0.0).prod(dim=1)
     keep = size > 0.5 * (full[:, 2:] - full[:, :2]).prod(dim=1)
     return replace(

@@ -8,7 +8,7 @@ from tiny_detector import NAME, use_tiny_detector
 from torch import nn
 
 from ptedge.detector import backbone as backbone_module
-from ptedge.detector.backbone import batch_norms, build_backbone, untracked_statistics
+from ptedge.detector.backbone import batch_norms, build_backbone, following_statistics, untracked_statistics
 from ptedge.detector.config import BACKBONES
 
 CHANNELS = {"vgg16": 512, "resnet50": 1024, "mobilenet_v3_large": 112, "efficientnet_lite0": 112}
@@ -73,6 +73,23 @@ def test_untracked_statistics__normalises_by_batch_and_remembers_nothing(
     torch.testing.assert_close((out - shift).mean(dim=(0, 2, 3)), torch.zeros(layer.num_features), atol=1e-5, rtol=0)
     tiny(torch.randn(2, 3, 32, 32))
     assert not torch.equal(layer.running_mean, before) and int(layer.num_batches_tracked) == 1 + int(count_batches)
+
+
+def test_following_statistics__normalises_by_the_running_ones_which_follow(tiny: backbone_module.Backbone) -> None:
+    layer = batch_norms(tiny.eval())[0]
+    layer.running_mean.fill_(2.0)
+    layer.running_var.fill_(4.0)
+    images = torch.tensor([1.0, 5.0]).reshape(2, 1, 1, 1).repeat(1, layer.num_features, 3, 3)  # mean 3, variance 72/17
+    with following_statistics(tiny, 0.75):
+        first = layer(images)
+    assert layer.running_mean.tolist() == pytest.approx([2.25] * layer.num_features)  # 0.75 * 2 + 0.25 * 3
+    assert layer.running_var.tolist() == pytest.approx([3.0 + 18 / 17] * layer.num_features)
+    scale, shift = layer.weight.detach()[0], layer.bias.detach()[0]
+    # statistics follow before the pass that they came from
+    expected = (images[0, 0, 0, 0] - 2.25) / (3 + 18 / 17 + layer.eps) ** 0.5 * scale + shift
+    torch.testing.assert_close(first[0, 0, 0, 0], expected)
+    layer(images)
+    assert layer.running_mean.tolist() == pytest.approx([2.25] * layer.num_features)  # and no longer outside
 
 
 def test_build_backbone__vgg16_freezes_conv1_and_conv2() -> None:

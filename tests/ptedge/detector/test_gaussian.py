@@ -37,6 +37,12 @@ def test_logit_to_variance__by_hand() -> None:
     torch.testing.assert_close(logit_to_variance(logits, 0.2), expected)
 
 
+def test_logit_to_variance__with_another_ceiling() -> None:
+    logits = torch.tensor([0.0, math.log(3.0), 1e4], dtype=torch.float64)
+    expected = torch.tensor([8.1, 12.05, 16.0], dtype=torch.float64)  # 0.2 + 15.8 * (1/2, 3/4, 1)
+    torch.testing.assert_close(logit_to_variance(logits, 0.2, 16.0), expected)
+
+
 def test_logit_to_variance__never_below_the_floor_nor_above_one() -> None:
     variance = logit_to_variance(torch.tensor([-1e4, -100.0, 100.0, 1e4]), 1e-3)
     torch.testing.assert_close(variance, torch.tensor([1e-3, 1e-3, 1.0, 1.0]))

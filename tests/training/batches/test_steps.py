@@ -73,7 +73,7 @@ def test_step_batches__a_corrupt_image_is_skipped_and_named(tmp_path: Path) -> N
     views = TargetViews(frames, SIZE, AugmentConfig())
     batches = StepBatches(3, views, collate_target, batch_size=3, steps=1, seed=0, stream=1)
     batch = batches[0]
-    assert batch.strong.shape == batch.weak.shape == (3, 3, 64, 96) and batch.views.shape == (3, 3)
+    assert batch.strong.shape == batch.weak.shape == (3, 3, 64, 96) and batch.views.shape == (3, 7)
     assert len(batch.skipped) == 1
     assert "001.png" in batch.skipped[0][0] and "001.png" in batch.skipped[0][1]
 

@@ -55,6 +55,13 @@ def test_views__padding_stays_the_mean(tmp_path: Path, shape: tuple[int, int]) -
     height, width = round(shape[0] * scale), round(shape[1] * scale)
     for seed in range(4):
         weak, strong, zoom, _ = TargetViews(frames, SIZE, config)(0, generator(seed))
+        inside = [
+            max(zoom[1], 0),
+            max(zoom[2], 0),
+            min(zoom[0] * width + zoom[1], width),
+            min(zoom[0] * height + zoom[2], height),
+        ]
+        assert zoom[3:].tolist() == pytest.approx(inside)
         for view in (weak, strong):
             assert (view[height:] == MEAN).all() and (view[:, width:] == MEAN).all()
         assert (zoom[0] * width / 2 + zoom[1], zoom[0] * height / 2 + zoom[2]) == pytest.approx(
@@ -71,7 +78,7 @@ def test_target_views__both_views_have_the_same_flip(tmp_path: Path) -> None:
     for seed in range(8):
         weak, strong, zoom, _ = views(0, generator(seed))
         np.testing.assert_array_equal(weak, strong)
-        assert zoom.tolist() == [1, 0, 0]
+        assert zoom.tolist() == [1, 0, 0, 0, 0, WIDTH, HEIGHT]  # the picture fills the input
         sides.add(bool(weak[0, 0, 0] == 255))
     assert sides == {True, False}
 
@@ -85,7 +92,7 @@ def test_target_views__a_weak_box_moved_covers_the_object_in_the_strong_view(tmp
         weak, strong, zoom, _ = TargetViews(index_frames(tmp_path), SIZE, config)(0, generator(seed))
         columns = np.flatnonzero(weak[30, :, 0] == 255)
         box = np.array([[columns[0], 20, columns[-1] + 1, 40]], np.float32)
-        x1, y1, x2, y2 = move_boxes(box, zoom)[0]
+        x1, y1, x2, y2 = move_boxes(box, zoom[:3])[0]
         white = strong[..., 0] > 192
         assert white[round((y1 + y2) / 2), round(x1 + 1) : round(x2 - 1)].all()
         ys, xs = np.nonzero(white)

@@ -14,6 +14,7 @@ from torch.distributions import Normal
 
 from ptedge.training.losses.equations import (
     MAX_BOX_ENTROPY,
+    beta_weight,
     box_focal_weight,
     class_focal_weight,
     gaussian_cross_entropy,
@@ -166,6 +167,28 @@ def test_box_focal_weight__by_hand() -> None:
     assert float(box_focal_weight(torch.tensor(0.0585), 0.5)) == pytest.approx(1.0, abs=1e-3)
     assert float(box_focal_weight(torch.tensor(0.001), 0.5)) == pytest.approx(1.56, abs=0.005)
     assert pytest.approx(float(Normal(0.0, 1.0).entropy())) == MAX_BOX_ENTROPY
+
+
+def test_box_focal_weight__its_zero_lies_at_the_ceiling() -> None:
+    # E_norm = 1/2 log(2 pi e 16) = 2.8052: the weight is log(16 / s2) / 5.6105
+    variance = torch.tensor([16.0, 1.0, 0.5])
+    expected = torch.tensor([0.0, math.log(16.0) / 5.610466, math.log(32.0) / 5.610466])
+    torch.testing.assert_close(box_focal_weight(variance, 1.0, ceiling=16.0), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_beta_weight__by_hand_and_without_gradient() -> None:
+    variance = torch.tensor([0.25, 4.0], requires_grad=True)
+    assert beta_weight(variance, 0.5).tolist() == [0.5, 2.0]
+    assert beta_weight(variance, 0.0).tolist() == [1.0, 1.0]
+    assert not beta_weight(variance, 1.0).requires_grad
+
+
+@given(st.floats(-3, 3), st.floats(0.01, 4), st.floats(-3, 3))
+def test_beta_weight__one_teaches_the_mean_as_the_squared_error_does(mean: float, s2: float, target: float) -> None:
+    mu = torch.tensor(mean, dtype=torch.float64, requires_grad=True)
+    variance = torch.tensor(s2, dtype=torch.float64)
+    (beta_weight(variance, 1.0) * gaussian_nll(mu, variance, torch.tensor(target, dtype=torch.float64))).backward()
+    assert mu.grad is not None and float(mu.grad) == pytest.approx(mean - target, abs=1e-9)
 
 
 def test_box_focal_weight__clamped_and_switched_off() -> None:

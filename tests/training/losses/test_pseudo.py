@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ptedge.detector.gaussian import ROI_WEIGHTS, decode, encode
 from ptedge.detector.roi_heads import RawDetections
-from ptedge.training.losses.pseudo import PseudoBoxes, PseudoRule, make_pseudo_boxes
+from ptedge.training.losses.pseudo import PseudoBoxes, PseudoRule, cut_at, make_pseudo_boxes
 
 P = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])  # background last: an object, and one that is rather none
 RULE: dict[str, Any] = {
@@ -136,7 +136,7 @@ def varied() -> PseudoBoxes:
 
 def test_moved__and_clipped_keep_what_else_a_box_has() -> None:
     whole = varied()
-    moved, cut = whole.moved(torch.tensor([0.5, 24.0, 16.0])), whole.clipped((64, 96))
+    moved, cut = whole.moved(torch.tensor([0.5, 24.0, 16.0])), whole.clipped(torch.tensor([0.0, 0.0, 96.0, 64.0]))
     rest = {name: value for name, value in vars(whole).items() if name != "boxes"}
     for name, value in rest.items():
         assert torch.equal(getattr(cut, name), value[[0, 2]]), name
@@ -150,7 +150,7 @@ def test_pseudo_boxes_clipped__more_than_half_must_be_left() -> None:
     over_bottom = [[10.0, 64.0 - y, 30.0, 74.0 - y] for y in (4, 5, 6)]
     boxes = torch.tensor([*over_left, *over_bottom])
     whole = make_pseudo_boxes(raw(P[:1].repeat(6, 1), [0, 1, 0, 1, 0, 1], boxes), PseudoRule(**RULE))
-    cut = whole.clipped((64, 96))
+    cut = whole.clipped(torch.tensor([0.0, 0.0, 96.0, 64.0]))
     assert cut.boxes.tolist() == [[0.0, 10.0, 12.0, 20.0], [10.0, 58.0, 30.0, 64.0]]
     assert cut.labels.tolist() == [0, 1]
 
@@ -168,12 +168,30 @@ def test_pseudo_boxes_clipped__cut_at_the_border_and_dropped_when_mostly_outside
         box_weight=torch.ones(count, 4),
         score=torch.tensor([0.9, 0.8, 0.7]),
     )
-    cut = whole.clipped((64, 96))
+    cut = whole.clipped(torch.tensor([0.0, 0.0, 96.0, 64.0]))
     # the second keeps 12 of 20 columns, the third 6 of 40; the proposal, which the variance refers to, stays whole
     assert cut.boxes.tolist() == [[10.0, 10.0, 30.0, 20.0], [0.0, 10.0, 12.0, 20.0]]
     assert cut.proposals.tolist() == boxes[:2].tolist()
     assert cut.labels.tolist() == [0, 1]
     assert len(cut.variances) == len(cut.box_weight) == len(cut.class_weight) == len(cut.score) == 2
+
+
+def test_cut_at__a_box_over_the_pictures_edge_ends_there_and_not_at_the_inputs() -> None:
+    picture = torch.tensor([4.0, 8.0, 60.0, 50.0])  # a zoomed picture on a canvas of 64 x 64
+    boxes = torch.tensor([[0.0, 0.0, 10.0, 20.0], [50.0, 40.0, 70.0, 63.0], [10.0, 10.0, 20.0, 20.0]])
+    assert cut_at(boxes, picture).tolist() == [
+        [4.0, 8.0, 10.0, 20.0],
+        [50.0, 40.0, 60.0, 50.0],
+        [10.0, 10.0, 20.0, 20.0],
+    ]
+
+
+def test_make_pseudo_boxes__background_kept_or_dropped() -> None:
+    p = torch.tensor([[0.2, 0.1, 0.7], [0.6, 0.1, 0.3]])
+    boxes = torch.tensor([[0.0, 0.0, 9.0, 9.0], [9.0, 9.0, 19.0, 19.0]])
+    soft = make_pseudo_boxes(raw(p, [0, 0], boxes), PseudoRule(**RULE))
+    drop = make_pseudo_boxes(raw(p, [0, 0], boxes), PseudoRule(**{**RULE, "background": "drop"}))
+    assert len(soft.boxes) == 2 and drop.boxes.tolist() == [[9.0, 9.0, 19.0, 19.0]]
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def index(*values: int) -> Tensor:
     return torch.tensor(values, dtype=torch.int64)
 
 
-RULES = [TargetRule(background=False, cls_scale=0.5, box_scale=0.25), TargetRule(True, 2.0, 3.0)]
+RULES = [TargetRule(background=False, cls_scale=0.5, box_scale=0.25), TargetRule(True, 2.0, 3.0, box_beta=0.5)]
 
 
 @pytest.mark.parametrize("probabilistic", [True, False])
@@ -207,7 +207,8 @@ def test_target_rpn_losses__against_a_slow_loop(rule: TargetRule, probabilistic:
             s2 = variances_by_hand(own.variances[b], own.proposals[b], ROI_WEIGHTS, anchors[a], RPN_WEIGHTS)
             for c in range(4):
                 q, q_s2 = float(output.deltas[i, a, c]), float(output.variances[i, a, c])
-                box += float(own.box_weight[b, c]) * box_term(t[c], s2[c], q, q_s2, probabilistic)
+                beta = q_s2**rule.box_beta if probabilistic else 1.0
+                box += beta * float(own.box_weight[b, c]) * box_term(t[c], s2[c], q, q_s2, probabilistic)
         if rule.background:
             cls -= sum(log_sigmoid(-float(output.logits[i, a])) for a in one.negative.tolist())
     assert float(losses["target_rpn_cls"]) == pytest.approx(rule.cls_scale * cls / 10, rel=1e-5)
@@ -238,11 +239,20 @@ def test_target_roi_losses__against_a_slow_loop(rule: TargetRule, probabilistic:
                 label = int(own.labels[b])
                 for c in range(4):
                     q, q_s2 = float(output.deltas[row, label, c]), float(output.variances[row, label, c])
-                    box += float(own.box_weight[b, c]) * box_term(t[c], s2[c], q, q_s2, probabilistic)
+                    beta = q_s2**rule.box_beta if probabilistic else 1.0
+                    box += beta * float(own.box_weight[b, c]) * box_term(t[c], s2[c], q, q_s2, probabilistic)
             row += 1
     assert float(losses["target_roi_cls"]) == pytest.approx(rule.cls_scale * cls / 10, rel=1e-5)
     assert float(losses["target_roi_box"]) == pytest.approx(rule.box_scale * box / 10, rel=1e-5)
     assert counts.seen == {"target_roi_cls": 5, "target_roi_box": 3}
+
+
+def test_target_rpn_losses__divided_by_a_fixed_number_of_anchors_where_asked() -> None:
+    output, taught, counts = varied_rpn(2, torch.cat([NEAR, TWO + 3])), varied_pseudo(), Counts()
+    chosen = [AnchorSample(index(1, 0, 2), index(2, 0, 1), index(4)), AnchorSample(index(4), index(0), index(0, 2))]
+    samples = Samples(chosen, [], [])
+    target_rpn_losses(output, samples, taught, TargetRule(rpn_divisor=256), True, counts)
+    assert counts.seen == {"target_rpn_cls": 512, "target_rpn_box": 512}  # two images, however many anchors match
 
 
 def test_target_losses__are_those_of_both_stages() -> None:

@@ -18,7 +18,7 @@ from ptedge.training.watch.monitor_set import MonitorConfig, MonitorSet, moved_d
 
 def test_moved_detections__follow_the_view_and_leave_it() -> None:
     found = scored((0.9, 0, [10.0, 10.0, 20.0, 20.0]), (0.8, 1, [80.0, 10.0, 90.0, 20.0]))
-    moved = moved_detections(found, torch.tensor([1.5, -3.0, 0.0]), (64, 96))
+    moved = moved_detections(found, torch.tensor([1.5, -3.0, 0.0, 0.0, 0.0, 96.0, 64.0]))
     # the second one lies at 117 to 132, outside a picture 96 wide
     torch.testing.assert_close(moved.boxes, torch.tensor([[12.0, 15.0, 27.0, 30.0]]))
     assert moved.labels.tolist() == [0]
@@ -28,11 +28,13 @@ def test_moved_detections__follow_the_view_and_leave_it() -> None:
 def test_moved_detections__half_of_a_box_must_be_left() -> None:
     boxes = [[-4.0, 10.0, 6.0, 20.0], [-6.0, 10.0, 4.0, 20.0], [-5.0, 10.0, 5.0, 20.0]]  # 60 %, 40 %, half
     found = scored(*((0.9 - 0.1 * i, 0, box) for i, box in enumerate(boxes)))
-    moved = moved_detections(found, torch.tensor([1.0, 0.0, 0.0]), (64, 96))
+    moved = moved_detections(found, torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0, 96.0, 64.0]))
     torch.testing.assert_close(moved.boxes, torch.tensor([[0.0, 10.0, 6.0, 20.0]]))
     low = scored((0.9, 0, [10.0, 60.0, 20.0, 67.0]), (0.8, 1, [10.0, 60.0, 20.0, 69.0]))  # beyond the lower edge
-    assert moved_detections(low, torch.tensor([1.0, 0.0, 0.0]), (64, 96)).labels.tolist() == [0]
-    down = moved_detections(scored((0.9, 0, [10.0, 10.0, 20.0, 20.0])), torch.tensor([1.0, 2.0, 3.0]), (64, 96))
+    assert moved_detections(low, torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0, 96.0, 64.0])).labels.tolist() == [0]
+    down = moved_detections(
+        scored((0.9, 0, [10.0, 10.0, 20.0, 20.0])), torch.tensor([1.0, 2.0, 3.0, 0.0, 0.0, 96.0, 64.0])
+    )
     torch.testing.assert_close(down.boxes, torch.tensor([[12.0, 13.0, 22.0, 23.0]]))
 
 
@@ -84,7 +86,9 @@ def test_read__each_signal_compares_what_it_says(target_frames: Path) -> None:
     frames = index_frames(str(target_frames))
     config = MonitorConfig(frames=1, every=1)
     watched = MonitorSet(frames, (64, 96), AugmentConfig(), config, 7, torch.device("cpu"))
-    watched.views = torch.tensor([[2.0, 4.0, 0.0]])  # the strong view: twice as large, four pixels to the right
+    watched.views = torch.tensor(
+        [[2.0, 4.0, 0.0, 0.0, 0.0, 96.0, 64.0]]
+    )  # the strong view: twice as large, four pixels to the right
     box, wide, there = [10.0, 10.0, 20.0, 20.0], [10.0, 10.0, 21.0, 20.0], [24.0, 20.0, 44.0, 40.0]
     start = Made(watched, scored((0.5, 0, box), (0.3, 1, box)), scored())
     teacher = Made(watched, scored((0.7, 0, wide)), scored((0.6, 0, there)))
