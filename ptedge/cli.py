@@ -29,6 +29,7 @@ COMMANDS = {
     "benchmark": ("ptedge.runtime.benchmark.cli:benchmark", "Measure how fast a bundle runs on this machine."),
     "field": ("ptedge.runtime.field_cli:field", "Look into, export or prune a field folder."),
     "data": ("ptedge.commands.data:data", "Check, count or convert a labelled data set."),
+    "shift": ("ptedge.samples.shift:shift", "Write labelled images under fog, night, rain and blur."),
     "inspect": ("ptedge.commands.inspect:inspect", "Tell what a file or folder is and where it came from."),
     "doctor": ("ptedge.commands.doctor:doctor", "Tell what this machine can do and what to install."),
     "demo": ("ptedge.samples.demo:demo", "The whole loop on generated scenes, in one command."),
@@ -48,6 +49,7 @@ EXTRAS = {
     "tensorrt": "tensorrt",
     "pycuda": "tensorrt",
     "cryptography": "sign",
+    "kornia": "shift",
 }
 
 

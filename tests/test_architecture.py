@@ -35,7 +35,18 @@ else:
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 # not installed on a device
-WORKSHOP_ONLY = {"torch", "torchvision", "timm", "onnx", "rich", "tomli_w", "matplotlib", "tensorboard", "h5py"}
+WORKSHOP_ONLY = {
+    "torch",
+    "torchvision",
+    "timm",
+    "onnx",
+    "rich",
+    "tomli_w",
+    "matplotlib",
+    "tensorboard",
+    "h5py",
+    "kornia",
+}
 HEAVY = {"torch", "torchvision", "timm", "onnx", "cv2", "onnxruntime", "tensorrt", "pycuda"}
 MOST_LINES = 350
 MOST_LINES_OF_A_TEST = 400
@@ -52,7 +63,7 @@ TRAINING = ("losses", "batches", "watch", "task", "loop", "run", "mutual", "pret
 # of the files beside training/ and the detector; the rest of export/ serves `build` and `verify` on a device
 WITH_TORCH = ("ptedge/artifacts/checkpoint.py", "ptedge/backends/checkpoint_predictor.py")
 WITH_TORCH += ("export/graph.py", "export/graph_ops.py", "export/to_onnx.py", "export/to_bundle.py")
-WITH_TORCH += ("export/verify/reference.py", "export/verify/near_ties.py")
+WITH_TORCH += ("export/verify/reference.py", "export/verify/near_ties.py", "samples/effects.py")
 
 
 def may_use_torch(path: Path) -> bool:
