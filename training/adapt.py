@@ -14,12 +14,11 @@ from torch import Tensor
 
 from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.artifacts.lineage import Lineage
-from ptedge.data.dataset import Dataset
 from ptedge.detector.roi_heads import RawDetections
 
 from . import distributed
 from .batches.batch import AdaptBatch, SourceBatch, TargetBatch
-from .batches.few import few_views, hold_out
+from .batches.few import few_views
 from .batches.loader import load
 from .batches.steps import ADABN_STREAM, LABELS_STREAM, SOURCE_STREAM, TARGET_STREAM, StepBatches
 from .batches.views import SourceViews, TargetViews, collate_source, collate_target
@@ -60,16 +59,19 @@ class Adaptation(MutualLearning):
         self.identity: Mapping[str, Any] = inputs.identity(config)
         self.inputs = inputs
         self.foreign = inputs.foreign.found if inputs.foreign is not None else ()
-        # labelled frames that teach, and those that tell the offset
-        self.teaching: Dataset | None = None
-        if inputs.few is not None:
-            self.teaching, measured = hold_out(inputs.few, config.labels.holdout, config.seed)
-            if (every := config.labels.offset_every) and config.lambda_target:
-                self.offset = LabelOffset(measured, self.student.config.input_size, every, device)
-        if not self.teaching:
-            self.teaching = None
+        few, labels = inputs.few, config.labels
+        self.teaching = few if labels.weight else None
+        if few is not None and labels.offset_every and config.lambda_target:
+            self.offset = LabelOffset(
+                few,
+                inputs.frames,
+                self.student.config.input_size,
+                every=labels.offset_every,
+                seed=config.seed,
+                device=device,
+            )
         self.images = config.optim.batch * (1 if inputs.dataset is None else 2)
-        self.images += config.labels.batch if self.teaching is not None else 0
+        self.images += labels.batch if self.teaching is not None else 0
         self.monitors: MonitorSet | None = None  # frames are prepared and the start is asked at the first reading
 
     def start(self, folder: RunFolder, *, resumed: bool) -> None:
@@ -82,7 +84,9 @@ class Adaptation(MutualLearning):
                 model.load_state_dict(self.student.state_dict())
             click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
         if self.offset is not None and not resumed:
-            self.offset.measure(self.labeller)
+            found = self.offset.begin(self.snapshot)
+            sides = ", ".join(f"{value:+.3f}" for value in self.offset.at_start.tolist())
+            click.echo(f"offset of x1, y1, x2, y2 on {found} labelled boxes: {sides} of their size", err=True)
         if self.foreign and self.config.teacher_boxes.sigma == 0:
             self.foreign_sigma = self._measure_foreign()
 
@@ -138,8 +142,6 @@ class Adaptation(MutualLearning):
         if inputs.few is not None:
             twice = f"; {inputs.twice} of them were among the target's frames and count there no more"
             lines.append(f"labelled frames {describe_data(inputs.few)}{twice if inputs.twice else ''}")
-            if apart := len(inputs.few) - len(self.teaching or ()):
-                lines[-1] += f"; {apart} of them teach nothing and tell the offset"
         return lines if inputs.dataset is None else [*lines, f"source {describe_data(inputs.dataset)}"]
 
     def stream(self, first_step: int) -> Generator[AdaptBatch, None, None]:
@@ -196,7 +198,7 @@ class Adaptation(MutualLearning):
             self.monitors.remember(self.snapshot)
         signals = self.monitors.read(self.teacher, self.student)
         if self.offset is not None:
-            signals["label_offset"] = [round(value, 4) for value in self.offset.offset.tolist()]
+            signals["label_offset"] = [round(value, 4) for value in self.offset.now.tolist()]
         return distributed.mean_numbers(signals)
 
     def summary(self) -> dict[str, Any]:

@@ -261,7 +261,7 @@ def check_mode(config: AdaptConfig, *, source_free: bool, labelled: bool = False
             f"align.method={config.align.method} aligns source and target features and needs both. "
             f"Give --source DATA instead of --source-free, or set align.method=none"
         )
-    if config.lambda_target == 0 and config.optim.steps and not labelled:
+    if config.lambda_target == 0 and config.optim.steps and not (labelled and config.labels.weight):
         raise ConfigError("source-free with lambda_target=0 leaves nothing to learn. Raise it, or give --labels")
 
 

@@ -96,7 +96,7 @@ class MutualLearning:
         with following_statistics(self.teacher.backbone, keep) if follow else contextlib.nullcontext():
             detections = self.labeller.detect(weak)
         if (offset := self.offset) is not None:
-            detections = [replace(one, boxes=without_offset(one.boxes, offset.offset)) for one in detections]
+            detections = [replace(one, boxes=without_offset(one.boxes, offset.of_views)) for one in detections]
         detections = self._with_foreign(detections, given.target)
         ceiling = self.student.config.variance_ceiling
         probabilistic = self.student.config.probabilistic
@@ -208,4 +208,4 @@ class MutualLearning:
         own = self.config.teacher.statistics == "weak"
         update_teacher(self.teacher, self.student, self.config.teacher.ema, own_statistics=own)
         if self.offset is not None:
-            self.offset.after_step(self.labeller)
+            self.offset.after_step(self.labeller, self.snapshot)

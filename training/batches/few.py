@@ -32,14 +32,12 @@ class LabelsConfig:
             other colours, boxes where they were; ``strong``: as source images are, zoom included. A mirrored frame
             teaches the labels' habits mirrored too, so what they do on the left side only is learnt from ``still``
             alone.
-        weight: factor on the four losses of labelled frames.
+        weight: factor on the four losses of labelled frames; at 0 they teach nothing and tell the offset alone.
         box_weight: further factor on the two of boxes.
         pseudo_box_weight: factor on the box losses of pseudo boxes beside labels: below 1, the labels say where an
             object ends, and pseudo boxes which objects there are.
-        holdout: share of the labelled frames, drawn by seed, that teach nothing: on them the offset is measured, which
-            on those that teach comes out too small. 0: all teach, and it is measured on them; 1: none teaches.
-        offset_every: steps between measurements, on the labelled frames, of the offset that the sides of the teacher's
-            boxes share; its pseudo boxes are moved by what was found. 0 leaves them where they are.
+        offset_every: steps between measurements of the offset that the sides of the teacher's boxes share; its pseudo
+            boxes are moved by it. 0 leaves them where they are.
     """
 
     batch: int = 4
@@ -47,16 +45,14 @@ class LabelsConfig:
     weight: float = 1.0
     box_weight: float = 1.0
     pseudo_box_weight: float = 1.0
-    holdout: float = 0.0
     offset_every: int = 20
 
     def __post_init__(self) -> None:
         require("labels.batch", self.batch, 1)
         require_one_of("labels.view", self.view, VIEWS)
-        require("labels.weight", self.weight, 0, open_low=True)
+        require("labels.weight", self.weight, 0)
         require("labels.box_weight", self.box_weight, 0)
         require("labels.pseudo_box_weight", self.pseudo_box_weight, 0)
-        require("labels.holdout", self.holdout, 0, 1)
         require("labels.offset_every", self.offset_every, 0)
 
 
@@ -104,25 +100,6 @@ def set_labelled_apart(few: Dataset, frames: FrameIndex, source: Dataset | None)
     own = set(found.values())
     refuse_other_cameras([sample for sample in few.samples if sample.path not in own], frames, few.root)
     return frames.without(found), len(own)
-
-
-def hold_out(few: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Labelled frames that teach, and those on which is measured.
-
-    Args:
-        few: labelled frames.
-        share: of them that teach nothing, in [0, 1]; 0 measures on all, which all teach.
-        seed: draws them.
-
-    Returns:
-        Those that teach, which may be none, and those that are measured on.
-    """
-    count = round(share * len(few))
-    if count == 0:
-        return few, few
-    apart = few.drawn(count, seed)
-    ids = {id(sample) for sample in apart.samples}
-    return replace(few, samples=tuple(sample for sample in few.samples if id(sample) not in ids)), apart
 
 
 def same_frames(paths: Iterable[Path], frames: FrameIndex) -> dict[int, Path]:

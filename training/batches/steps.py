@@ -23,6 +23,7 @@ from .batch import Batch, SourceBatch, TargetBatch
 
 # numbers of what is drawn from one seed, each independent of the others
 SOURCE_STREAM, TARGET_STREAM, ADABN_STREAM, MONITOR_STREAM, LABELS_STREAM = 0, 1, 2, 3, 4  # images and their views
+OFFSET_STREAM = 5
 SOURCE_SAMPLE, TARGET_SAMPLE, LABELS_SAMPLE = 10, 11, 12  # anchors and proposals that learn
 
 B = TypeVar("B", bound=Batch)

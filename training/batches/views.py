@@ -80,6 +80,7 @@ class TargetViews:
         input_size: (height, width) in pixels.
         augment: the strong view; ``None`` makes the weak view alone, which then stands for both.
         foreign: what another detector found in each frame; empty for none.
+        mirror: half of the frames are mirrored.
     """
 
     def __init__(
@@ -88,18 +89,22 @@ class TargetViews:
         input_size: tuple[int, int],
         augment: AugmentConfig | None,
         foreign: Sequence[FoundBoxes] = (),
+        *,
+        mirror: bool = True,
     ) -> None:
         self.frames = frames
         self.input_size = input_size
         self.augment = augment
         self.foreign = foreign
+        self.mirror = mirror
 
     def __call__(self, index: int, generator: torch.Generator) -> TargetEntry:
         """The weak view, the strong view, [7] as in ``TargetBatch.views``, and foreign boxes in the weak view."""
         content, letterbox = _content(self.frames.read(index), self.input_size)
         found = self.foreign[index] if self.foreign else NO_BOXES
         boxes = letterbox.boxes(found.boxes)
-        if float(torch.rand((), generator=generator)) < 0.5:
+        mirrored = float(torch.rand((), generator=generator)) < 0.5
+        if mirrored and self.mirror:
             content, boxes = flip(content, boxes)
         foreign = ForeignBoxes(*map(torch.from_numpy, (boxes, found.scores, found.labels)))
         weak = _pad(content, self.input_size)

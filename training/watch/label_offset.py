@@ -1,4 +1,4 @@
-"""What the teacher's boxes are off by on labelled frames of the target, measured again and again during a run."""
+"""The offset that the sides of the teacher's boxes share, told by labelled frames of the target."""
 
 from __future__ import annotations
 
@@ -7,78 +7,121 @@ from torch import Tensor, nn
 
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import RawDetections
 from ptedge.errors import InputError
+from ptedge.frames.source import FrameIndex
 
 from ..batches.augment import AugmentConfig
 from ..batches.few import few_views
-from ..losses.offset import common_offset, side_errors
-from ..losses.source import ImageLabels
+from ..batches.steps import OFFSET_STREAM, draw_index
+from ..batches.views import TargetViews
+from ..losses.offset import mirrored_alike, shared_offset, side_drift, side_errors
 
-MOST_FRAMES = 32  # asked each time
+MOST_FRAMES = 32  # of the unlabelled ones, asked each time
 CHUNK = 8  # images a forward pass
 
 
 class LabelOffset(nn.Module):
-    """The present offset, and the labelled frames on which it is measured.
+    """The offset at the start, and how far the teacher has moved since.
 
-    Pseudo boxes have the teacher's offset, so without this they teach the student what the labels contradict. On frames
-    that the student learns from the offset is rather under- than overrated, so too little is taken away, not too much.
+    Pseudo boxes have the teacher's offset, so without this they teach the student what the labels contradict. The model
+    that the run begins with has not learnt the labelled frames: what it is off by there holds elsewhere too. Later that
+    is not so, and they are not asked again; how far the teacher's sides have moved since is seen on unlabelled frames.
 
     Args:
         few: labelled frames.
+        frames: unlabelled ones.
         input_size: (height, width) in pixels.
         every: steps between measurements.
-        device: where the teacher is.
+        seed: draws the unlabelled frames.
+        device: where the models are.
     """
 
-    offset: Tensor
+    at_start: Tensor
+    now: Tensor
     steps: Tensor
 
-    def __init__(self, few: Dataset, input_size: tuple[int, int], every: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        few: Dataset,
+        frames: FrameIndex,
+        input_size: tuple[int, int],
+        *,
+        every: int,
+        seed: int,
+        device: torch.device,
+    ) -> None:
         super().__init__()
         self.every = every
+        self.few, self.frames, self.input_size, self.seed = few, frames, input_size, seed
         # [4] x1, y1, x2, y2 over the box's size; state of the run, as is what counts the steps
-        self.register_buffer("offset", torch.zeros(4, device=device))
+        self.register_buffer("at_start", torch.zeros(4, device=device))
+        self.register_buffer("now", torch.zeros(4, device=device))
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
-        self._frames = _read(few, input_size)
+        self._watched: Tensor | None = None
+        self._before: list[RawDetections] = []
 
-    def measure(self, teacher: ProbabilisticFasterRCNN) -> None:
-        """Ask the teacher about the labelled frames, as they are.
+    @property
+    def of_views(self) -> Tensor:
+        """[4] what of the present offset holds in views of which half are mirrored."""
+        return mirrored_alike(self.now)
+
+    def begin(self, start: ProbabilisticFasterRCNN) -> int:
+        """Ask the model that the run begins with about the labelled frames.
+
+        Args:
+            start: in eval mode.
+
+        Returns:
+            How many labelled boxes it found.
+        """
+        device, errors = self.now.device, [self.now.new_zeros(0, 4)]
+        views = few_views(self.few, self.input_size, AugmentConfig(), "still")
+        for index in range(len(self.few)):
+            try:
+                image, labels = views(index, torch.Generator())
+            except InputError:
+                continue  # said when its turn comes
+            (found,) = _detect(start, torch.from_numpy(image).permute(2, 0, 1).unsqueeze(0).to(device))
+            errors.append(side_errors(found.boxes, found.labels, labels.boxes.to(device), labels.labels.to(device)))
+        pairs = torch.cat(errors)
+        self.at_start.copy_(shared_offset(pairs))
+        self.now.copy_(self.at_start)
+        return len(pairs)
+
+    def measure(self, teacher: ProbabilisticFasterRCNN, start: ProbabilisticFasterRCNN) -> None:
+        """See how far the teacher has moved.
 
         Args:
             teacher: in eval mode.
+            start: the model that the run began with; asked the first time.
         """
-        device = self.offset.device
-        errors = []
-        for first in range(0, len(self._frames), CHUNK):
-            part = self._frames[first : first + CHUNK]
-            images = torch.stack([image for image, _ in part]).to(device).float()
-            found = teacher.detect(images.contiguous(memory_format=torch.channels_last))
-            for detections, (_, labels) in zip(found, part, strict=True):
-                true, classes = labels.boxes.to(device), labels.labels.to(device)
-                errors.append(side_errors(detections.boxes, detections.labels, true, classes))
-        if errors:
-            self.offset.copy_(common_offset(torch.cat(errors)))
+        if self._watched is None:
+            self._watched = self._read().to(self.now.device)
+            self._before = _detect(start, self._watched)
+        self.now.copy_(self.at_start + side_drift(_detect(teacher, self._watched), self._before))
 
-    def after_step(self, teacher: ProbabilisticFasterRCNN) -> None:
+    def after_step(self, teacher: ProbabilisticFasterRCNN, start: ProbabilisticFasterRCNN) -> None:
         """Count a step, and measure when it is time."""
         self.steps += 1
         if int(self.steps) % self.every == 0:
-            self.measure(teacher)
+            self.measure(teacher, start)
+
+    def _read(self) -> Tensor:
+        """[N, 3, H, W] uint8: unlabelled frames as they are, without those that cannot be read."""
+        views = TargetViews(self.frames, self.input_size, None, mirror=False)
+        images = []
+        for position in range(min(MOST_FRAMES, len(self.frames))):
+            try:
+                index = draw_index(position, len(self.frames), self.seed, OFFSET_STREAM)
+                images.append(torch.from_numpy(views(index, torch.Generator())[0]).permute(2, 0, 1))
+            except InputError:
+                continue
+        return torch.stack(images) if images else torch.zeros(0, 3, *self.input_size, dtype=torch.uint8)
 
 
-def _read(few: Dataset, input_size: tuple[int, int]) -> list[tuple[Tensor, ImageLabels]]:
-    """Labelled frames with boxes, not augmented; what cannot be read is said when its turn comes."""
-    views = few_views(few, input_size, AugmentConfig(), "still")
-    found: list[tuple[Tensor, ImageLabels]] = []
-    for index, sample in enumerate(few.samples):
-        if len(found) == MOST_FRAMES:
-            break
-        if not len(sample.boxes):
-            continue
-        try:
-            image, labels = views(index, torch.Generator())
-        except InputError:
-            continue
-        found.append((torch.from_numpy(image).permute(2, 0, 1), labels))
+def _detect(model: ProbabilisticFasterRCNN, images: Tensor) -> list[RawDetections]:
+    found: list[RawDetections] = []
+    for chunk in torch.split(images, CHUNK) if len(images) else ():
+        found += model.detect(chunk.float().contiguous(memory_format=torch.channels_last))
     return found

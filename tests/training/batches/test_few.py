@@ -24,7 +24,6 @@ from ptedge.training.batches.few import (
     LabelsConfig,
     few_views,
     fingerprint,
-    hold_out,
     same_frames,
     set_labelled_apart,
 )
@@ -116,15 +115,6 @@ def test_few_views__what_each_changes(few: Dataset) -> None:
             assert (unturned == still).all() == (view != "colour")
 
 
-@pytest.mark.parametrize(("share", "teach", "apart"), [(0.0, 3, 3), (0.4, 2, 1), (0.5, 1, 2), (1.0, 0, 3)])
-def test_hold_out__parts_by_seed(few: Dataset, share: float, teach: int, apart: int) -> None:
-    teaching, measured = hold_out(few, share, 4)
-    assert (len(teaching), len(measured)) == (teach, apart)
-    names = [sample.path.name for sample in (*teaching.samples, *measured.samples)]
-    assert set(names) == {"000.png", "001.png", "002.png"} and (share == 0 or len(names) == 3)
-    assert hold_out(few, share, 4) == (teaching, measured)
-
-
 def test_fingerprint__of_names_boxes_and_labels(few: Dataset, tmp_path: Path) -> None:
     again = open_dataset(write_pictures(tmp_path / "again", 3, seed=7))
     other = open_dataset(write_pictures(tmp_path / "other", 3, seed=8))
@@ -137,11 +127,10 @@ def test_fingerprint__of_names_boxes_and_labels(few: Dataset, tmp_path: Path) ->
     [
         {"batch": 0},
         {"view": "flip"},
-        {"weight": 0.0},
+        {"weight": -1.0},
         {"box_weight": -1.0},
         {"pseudo_box_weight": -0.1},
         {"offset_every": -1},
-        {"holdout": 1.1},
     ],
 )
 def test_labels_config__names_what_is_wrong(changes: dict[str, object]) -> None:

@@ -1,62 +1,82 @@
-"""The teacher's offset on labelled frames, with a teacher that is off by a known share."""
+"""The teacher's offset, with models that are off by known shares."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tiny_detector import HEIGHT, WIDTH, write_pictures
 
 from ptedge.data import open_dataset
-from ptedge.data.dataset import Dataset
 from ptedge.detector.roi_heads import RawDetections
+from ptedge.frames.index import FrameIndex
 from ptedge.training.watch.label_offset import LabelOffset
 
-CPU = torch.device("cpu")
+COLOURS = np.array([[40, 40, 200], [220, 80, 40]])  # RGB of the labels
 
 
 class Shifted:
-    """Finds every labelled box, one tenth of its height too low at the top; the frames come in their order."""
+    """Sees the coloured rectangle of a picture; its upper side too low by a share of the height."""
 
-    def __init__(self, few: Dataset) -> None:
-        self.samples = [sample for sample in few.samples if len(sample.boxes)]
-        self.asked = 0
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self.asked: list[int] = []
 
     def detect(self, images: torch.Tensor) -> list[RawDetections]:
-        found: list[RawDetections] = []
-        for sample in self.samples[self.asked : self.asked + len(images)]:
-            boxes = torch.from_numpy(sample.boxes).clone()
-            boxes[:, 1] += 0.1 * (boxes[:, 3] - boxes[:, 1])
-            given: dict[str, Any] = dict.fromkeys(RawDetections.__dataclass_fields__, boxes)
-            found.append(RawDetections(**{**given, "labels": torch.from_numpy(sample.labels)}))
-        self.asked = (self.asked + len(images)) % len(self.samples)
-        return found
+        self.asked.append(len(images))
+        return [self._find(image.permute(1, 2, 0).numpy()) for image in images]
+
+    def _find(self, image: Any) -> RawDetections:
+        boxes, labels = [], []
+        for label, colour in enumerate(COLOURS):
+            ys, xs = np.nonzero(np.abs(image - colour).sum(axis=2) < 60)
+            if len(xs):
+                height = ys.max() + 1 - ys.min()
+                boxes.append([xs.min(), ys.min() + self.share * height, xs.max() + 1, ys.max() + 1])
+                labels.append(label)
+        rows = torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4)
+        given: dict[str, Any] = dict.fromkeys(RawDetections.__dataclass_fields__, rows)
+        return RawDetections(**{**given, "scores": torch.full((len(rows),), 0.9), "labels": torch.tensor(labels)})
 
 
-def test_label_offset__is_measured_at_the_start_and_every_so_many_steps(tmp_path: Path) -> None:
-    few = open_dataset(write_pictures(tmp_path, 13, seed=3))  # twelve with a box: two chunks
-    offset, teacher = LabelOffset(few, (HEIGHT, WIDTH), 2, CPU), Shifted(few)
-    assert offset.offset.tolist() == [0, 0, 0, 0]
-    asked: list[int] = []
-    detect = teacher.detect
-    teacher.detect = lambda images: asked.append(len(images)) or detect(images)  # type: ignore[assignment, func-returns-value]
-    offset.measure(teacher)  # type: ignore[arg-type]
-    assert asked == [8, 4]
-    assert offset.offset.tolist() == pytest.approx([0, 0.1 * 12 / 16, 0, 0], abs=1e-6)
+@pytest.fixture
+def offset(tmp_path: Path) -> LabelOffset:
+    """Eight labelled boxes, and eleven frames of which one is gone."""
+    few = open_dataset(write_pictures(tmp_path / "few", 9, seed=3))
+    images = sorted((write_pictures(tmp_path / "target", 11, seed=4).parent / "images").iterdir())
+    images[3].unlink()
+    return LabelOffset(few, FrameIndex("t", images), (HEIGHT, WIDTH), every=2, seed=0, device=torch.device("cpu"))
+
+
+def test_label_offset__of_the_start_and_what_has_moved_since(offset: LabelOffset) -> None:
+    start, teacher = Shifted(0.12), Shifted(0.02)
+    assert offset.begin(start) == 8  # type: ignore[arg-type]
+    at_start = 0.12 * 8 / 12
+    assert offset.now.tolist() == pytest.approx([0, at_start, 0, 0], abs=1e-6)
+    start.asked.clear()
     for _ in range(4):
-        offset.after_step(teacher)  # type: ignore[arg-type]
-    assert asked == [8, 4] * 3
-    again = LabelOffset(few, (HEIGHT, WIDTH), 2, CPU)
+        offset.after_step(teacher, start)  # type: ignore[arg-type]
+    assert start.asked == [8, 2] and teacher.asked == [8, 2] * 2  # the start once
+    # a tenth of the true height, over the start's box, which is shorter
+    assert offset.now.tolist() == pytest.approx([0, at_start - 0.1 / 0.88, 0, 0], abs=1e-6)
+    assert torch.equal(offset.of_views, offset.now)
+
+
+def test_label_offset__goes_on_from_its_state(offset: LabelOffset) -> None:
+    start, teacher = Shifted(0.12), Shifted(0.02)
+    offset.begin(start)  # type: ignore[arg-type]
+    offset.after_step(teacher, start)  # type: ignore[arg-type]
+    again = LabelOffset(offset.few, offset.frames, offset.input_size, every=2, seed=0, device=torch.device("cpu"))
     again.load_state_dict(offset.state_dict())
-    assert torch.equal(again.offset, offset.offset) and int(again.steps) == 4
+    for one in (offset, again):
+        one.after_step(teacher, start)  # type: ignore[arg-type]
+    assert torch.equal(again.now, offset.now) and int(again.steps) == 2
 
 
-def test_label_offset__frames_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
-    few = open_dataset(write_pictures(tmp_path, 3, seed=3))
-    (tmp_path / "images" / "000.png").write_bytes(b"no image")
-    offset, teacher = LabelOffset(few, (HEIGHT, WIDTH), 1, CPU), Shifted(few.drawn(3, 0))
-    teacher.samples = teacher.samples[1:]
-    offset.measure(teacher)  # type: ignore[arg-type]
-    assert offset.offset[1] == pytest.approx(0.1 / 5)
+def test_label_offset__labelled_frames_that_cannot_be_read_are_left_out(offset: LabelOffset) -> None:
+    offset.few.samples[0].path.write_bytes(b"no image")
+    assert offset.begin(Shifted(0.12)) == 7  # type: ignore[arg-type]
+    assert offset.now[1] == pytest.approx(0.12 * 7 / 11)
