@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def read_cityscapes(
     path: Path,
     rules: ClassRules,
     split: str | None = None,
-    beta: float | None = None,
+    betas: Sequence[float] = (),
     annotations: Path | None = None,
     images: Path | None = None,
     use: Use = "look",
@@ -48,7 +49,8 @@ def read_cityscapes(
         path: folder that holds ``gtFine`` and ``leftImg8bit``.
         rules: classes wanted; without a list the eight instance classes of the benchmark.
         split: ``train``, ``val`` or ``test``; ``None`` takes ``train``, or for scoring ``val``.
-        beta: fog density of Foggy Cityscapes, 0.005, 0.01 or 0.02; ``None`` for the clear images.
+        betas: fog densities of Foggy Cityscapes, of 0.005, 0.01 and 0.02; none for the clear images. Several give every
+            scene in each of them.
         annotations: folder of the polygons; ``None`` for ``gtFine``.
         images: folder of the images; ``None`` for ``leftImg8bit`` or ``leftImg8bit_foggy``.
         use: what the data are for.
@@ -56,24 +58,25 @@ def read_cityscapes(
     Raises:
         InputError: no polygons, or an unreadable file.
     """
-    kind = "cityscapes" if beta is None else "foggy_cityscapes"
+    kind = "foggy_cityscapes" if betas else "cityscapes"
     polygons = annotations or path / "gtFine"
-    pictures = images or path / ("leftImg8bit" if beta is None else "leftImg8bit_foggy")
+    pictures = images or path / ("leftImg8bit_foggy" if betas else "leftImg8bit")
     splits = sorted(folder.name for folder in polygons.iterdir() if folder.is_dir()) if polygons.is_dir() else []
     split = choose_split(splits, split, use, str(polygons))
     files = sorted((polygons / split).glob(f"*/*{_ENDING}"))
     if not files:
         raise InputError(f"{polygons / split} holds no <city>/*{_ENDING}")
-    ending = "_leftImg8bit.png" if beta is None else f"_leftImg8bit_foggy_beta_{beta:g}.png"
+    views = [f"_foggy_beta_{beta:g}" for beta in betas] or [""]
     counts = Counts()
-    stems = [file.name[: -len(_ENDING)] for file in files]
-    names = [(f"{file.parent.name}/{stem}{ending}",) for file, stem in zip(files, stems, strict=True)]
-    found = ImageFinder([pictures / split], counts, [pictures]).find_all(names)
+    entries = [(file, file.name[: -len(_ENDING)], view) for file in files for view in views]
+    names = [(f"{file.parent.name}/{stem}_leftImg8bit{view}.png",) for file, stem, view in entries]
+    found = iter(ImageFinder([pictures / split], counts, [pictures]).find_all(names))
     things = set(rules.classes or CLASSES) | set(rules.class_map) | set(rules.ignore) | set(CLASSES)
     raw = []
-    for file, stem, image in zip(files, stems, found, strict=True):
+    for file in files:
         width, height, boxes = _read_file(file, things, counts)
-        raw.append(RawImage(image, width, height, boxes, stem))
+        stem = file.name[: -len(_ENDING)]
+        raw += [RawImage(next(found), width, height, list(boxes), f"{stem}{view}") for view in views]
     if rules.classes is None and not rules.class_map:
         rules = replace(rules, classes=tuple(name for name in CLASSES if name not in rules.ignore))
     return build_dataset(path, kind, raw, class_table(CLASSES, rules, str(path)), counts, declared=True, split=split)

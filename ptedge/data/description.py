@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from ptedge.data.coco import read_coco
 from ptedge.data.dataset import Dataset
 from ptedge.data.documents import read_text
 from ptedge.data.kitti import read_kitti
+from ptedge.data.regions import REGIONS, with_regions
 from ptedge.data.splits import Use, refuse_split
 from ptedge.data.voc import read_voc
 from ptedge.data.yolo import read_yolo, read_yolo_folder
@@ -41,7 +43,8 @@ class Description:
         split: part to read (``train``, ``val``, ...), where the format has parts.
         classes: class names in label order; others are left out, counted.
         ignore: names whose boxes become ignore regions.
-        beta: fog density, for ``foggy_cityscapes``.
+        regions: what becomes of ignore regions, one of :data:`~ptedge.data.regions.REGIONS`.
+        beta: fog densities, for ``foggy_cityscapes``.
     """
 
     format: str
@@ -51,13 +54,22 @@ class Description:
     split: str | None = None
     classes: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
-    beta: float | None = None
+    regions: str = "ignore"
+    beta: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         require_one_of("format", self.format, FORMATS)
-        if self.format == "foggy_cityscapes" and self.beta not in FOG_BETAS:
-            raise ValueError(f"beta is {self.beta!r}; foggy_cityscapes has {', '.join(map(str, FOG_BETAS))}")
-        if self.format != "foggy_cityscapes" and self.beta is not None:
+        require_one_of("regions", self.regions, REGIONS)
+        if self.regions == "keep" and self.ignore:
+            raise ValueError('regions = "keep" makes boxes of what ignore names. Leave one of them out')
+        if self.format == "foggy_cityscapes" and not (self.beta and set(self.beta) <= set(FOG_BETAS)):
+            found = ", ".join(map(str, self.beta)) or "missing"
+            raise ValueError(
+                f"beta is {found}; foggy_cityscapes has {', '.join(map(str, FOG_BETAS))}, or a list of them"
+            )
+        if len(set(self.beta)) != len(self.beta):
+            raise ValueError(f"beta {list(self.beta)} holds a density twice")
+        if self.format != "foggy_cityscapes" and self.beta:
             raise ValueError("beta goes with the format foggy_cityscapes only")
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes {list(self.classes)} holds a name twice")
@@ -78,20 +90,36 @@ def read_description(path: Path, split: str | None = None, use: Use = "look") ->
         ConfigError: no TOML, or a wrong key or value.
         InputError: the data are missing or of another form.
     """
-    values = _load(path)
+    description, rules = parse_description(_load(path), str(path))
+    dataset = _read(path, description, rules, split or description.split, use)
+    return with_regions(dataset, description.regions)
+
+
+def parse_description(values: Mapping[str, Any], where: str) -> tuple[Description, ClassRules]:
+    """A description from the tables of a TOML file.
+
+    Args:
+        values: keys of :class:`Description` and ``class_map``; ``beta`` may be one number.
+        where: file and table, for messages.
+
+    Raises:
+        ConfigError: a wrong key or value.
+    """
+    values = dict(values)
     class_map = values.pop("class_map", {})
+    if isinstance(values.get("beta"), (int, float)):
+        values["beta"] = [values["beta"]]
     if not isinstance(class_map, dict) or not all(isinstance(n, str) and n.strip() for n in class_map.values()):
-        raise ConfigError(f"{path}: class_map is a table of name in the annotations = our name, got {class_map!r}")
+        raise ConfigError(f"{where}: class_map is a table of name in the annotations = our name, got {class_map!r}")
     if "format" not in values:
-        raise ConfigError(f"{path}: the key format is missing; it is one of {', '.join(FORMATS)}")
-    description = from_dict(Description, values, str(path))
+        raise ConfigError(f"{where}: the key format is missing; it is one of {', '.join(FORMATS)}")
+    description = from_dict(Description, values, where)
     foreign = sorted(set(class_map.values()) - set(description.classes or class_map.values()) - set(description.ignore))
     if foreign:
         raise ConfigError(
-            f"{path}: class_map leads to {foreign}, which classes {list(description.classes or ())} lacks"
+            f"{where}: class_map leads to {foreign}, which classes {list(description.classes or ())} lacks"
         )
-    rules = ClassRules(description.classes, class_map, frozenset(description.ignore))
-    return _read(path, description, rules, split or description.split, use)
+    return description, ClassRules(description.classes, class_map, frozenset(description.ignore))
 
 
 def _read(path: Path, description: Description, rules: ClassRules, split: str | None, use: Use) -> Dataset:

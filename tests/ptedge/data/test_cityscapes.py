@@ -48,6 +48,20 @@ def test_cityscapes__foggy(tmp_path: Path) -> None:
         open_dataset(text(tmp_path / "d.toml", head + "beta = 0.03"))
 
 
+def test_cityscapes__foggy_in_several_densities_is_every_scene_in_each(tmp_path: Path) -> None:
+    cityscapes(tmp_path)
+    folder = tmp_path / "leftImg8bit_foggy" / "val" / "ulm"
+    files = [image(folder / f"ulm_01_leftImg8bit_foggy_beta_{beta}.png") for beta in ("0.005", "0.01", "0.02")]
+    head = 'format = "foggy_cityscapes"\nclasses = ["car"]\n'
+    data = open_dataset(text(tmp_path / "d.toml", head + "beta = [0.005, 0.01, 0.02]"), use="score")
+    assert [sample.path for sample in data.samples] == files and data.num_boxes == 3
+    assert data.samples[0].image_id == "ulm_01_foggy_beta_0.005"
+    assert rows(data, 0) == rows(data, 1) == rows(data, 2)
+    for wrong, message in (("[0.02, 0.03]", r"beta is 0\.02, 0\.03"), ("[0.02, 0.02]", "twice"), ("[]", "missing")):
+        with pytest.raises(ConfigError, match=message):
+            open_dataset(text(tmp_path / "d.toml", f"{head}beta = {wrong}"))
+
+
 def test_cityscapes__images_that_became_jpg(tmp_path: Path) -> None:
     cityscapes(tmp_path)
     file = image(tmp_path / "leftImg8bit" / "val" / "ulm" / "ulm_01_leftImg8bit.jpg")
