@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset, image_pixels
@@ -17,13 +18,16 @@ from ptedge.errors import InputError
 
 # categories of the label files that the benchmark itself leaves out of its score
 _IGNORED = frozenset({"other person", "other vehicle", "trailer"})
+NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 # areas and lines, not objects
 _NO_OBJECTS = ("area/", "lane/", "drivable area", "lane")
 # a frame without objects may have no labels at all; one of these keys tells it from other lists of named things
 _FRAME_KEYS = frozenset({"labels", "attributes", "timestamp", "videoName", "frameIndex", "objects", "url"})
 
 
-def read_bdd100k(path: Path, rules: ClassRules, images: Path | None = None) -> Dataset:
+def read_bdd100k(
+    path: Path, rules: ClassRules, images: Path | None = None, attributes: Mapping[str, str] = NO_ATTRIBUTES
+) -> Dataset:
     """Read a BDD100k label file.
 
     ``box2d`` is taken as xyxy pixels; a label with closed polygons only gets the box around them. ``crowd`` and the
@@ -34,9 +38,10 @@ def read_bdd100k(path: Path, rules: ClassRules, images: Path | None = None) -> D
         path: json file, or a folder of json files with one frame each.
         rules: classes wanted.
         images: folder of the images; ``None`` looks beside the json, in ``images/``, and the same one level up.
+        attributes: of the frames to read (``timeofday`` = ``daytime``); frames with others are left out, counted.
 
     Raises:
-        InputError: unreadable, or not of this form.
+        InputError: unreadable, not of this form, or without a frame of these attributes.
     """
     frames = []
     for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
@@ -47,6 +52,7 @@ def read_bdd100k(path: Path, rules: ClassRules, images: Path | None = None) -> D
     here = path if path.is_dir() else path.parent
     above = here.parent
     counts = Counts()
+    frames = _of_attributes(frames, attributes, path, counts)
     finder = ImageFinder([images] if images else [here, here / "images", above, above / "images"], counts)
     files = finder.find_all([_names(frame, path) for frame in frames])
     raw = []
@@ -79,6 +85,21 @@ def frames_of(document: Any) -> list[dict[str, Any]] | None:
         named = isinstance(document, dict) and "config" in document and all("name" in frame for frame in frames)
         return frames if named or _some_labelled(frames) else None
     return frames
+
+
+def _of_attributes(
+    frames: list[dict[str, Any]], wanted: Mapping[str, str], path: Path, counts: Counts
+) -> list[dict[str, Any]]:
+    kept = frames
+    for name, value in wanted.items():
+        found = [table.get(name) if isinstance(table := frame.get("attributes"), dict) else None for frame in kept]
+        if value not in found:
+            there = sorted({shown(other) for other in found if other is not None})
+            raise InputError(f"{path} has no frame with {name} = {value!r}; there are {', '.join(there) or 'none'}")
+        kept = [frame for frame, other in zip(kept, found, strict=True) if other == value]
+    if len(kept) < len(frames):
+        counts.notes["frame left out by its attributes"] += len(frames) - len(kept)
+    return kept
 
 
 def _some_labelled(frames: Sequence[dict[str, Any]]) -> bool:

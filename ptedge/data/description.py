@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class Description:
         classes: class names in label order; others are left out, counted.
         ignore: names whose boxes become ignore regions.
         regions: what becomes of ignore regions, one of :data:`~ptedge.data.regions.REGIONS`.
+        attributes: of the frames to read, for ``bdd100k``: ``timeofday`` = ``daytime``.
         beta: fog densities, for ``foggy_cityscapes``.
     """
 
@@ -55,6 +56,7 @@ class Description:
     classes: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     regions: str = "ignore"
+    attributes: dict[str, str] = field(default_factory=dict)
     beta: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,6 +73,8 @@ class Description:
             raise ValueError(f"beta {list(self.beta)} holds a density twice")
         if self.format != "foggy_cityscapes" and self.beta:
             raise ValueError("beta goes with the format foggy_cityscapes only")
+        if self.format != "bdd100k" and self.attributes:
+            raise ValueError("attributes goes with the format bdd100k only")
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes {list(self.classes)} holds a name twice")
         if self.classes is not None and not all(name.strip() for name in self.classes):
@@ -90,7 +94,19 @@ def read_description(path: Path, split: str | None = None, use: Use = "look") ->
         ConfigError: no TOML, or a wrong key or value.
         InputError: the data are missing or of another form.
     """
-    description, rules = parse_description(_load(path), str(path))
+    return read_described(_load(path), path, split, use)
+
+
+def read_described(values: Mapping[str, Any], path: Path, split: str | None = None, use: Use = "look") -> Dataset:
+    """Read the data set that tables of a TOML file describe; as :func:`read_description`.
+
+    Args:
+        values: keys of :class:`Description` and ``class_map``.
+        path: the file they stand in, or would: a relative root counts from its folder.
+        split: part to read, as there.
+        use: what the data are for.
+    """
+    description, rules = parse_description(values, str(path))
     dataset = _read(path, description, rules, split or description.split, use)
     return with_regions(dataset, description.regions)
 
@@ -134,7 +150,9 @@ def _read(path: Path, description: Description, rules: ClassRules, split: str | 
         if annotations is None or (kind == "coco" and not annotations.is_file()):
             raise InputError(f'{path}: format {kind} needs annotations = "....json"')
         refuse_split(split, path, kind)
-        return read_coco(annotations, rules, images) if kind == "coco" else read_bdd100k(annotations, rules, images)
+        coco = kind == "coco"
+        wanted = description.attributes
+        return read_coco(annotations, rules, images) if coco else read_bdd100k(annotations, rules, images, wanted)
     if kind in ("voc", "sim10k"):
         return read_voc(annotations or root, rules, images, split, kind, use)
     if kind == "kitti":

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--seed", "seeds", multiple=True, type=click.IntRange(0), help="This seed; repeat. Default: the study's.")
 @click.option("--jobs", "at_once", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting of every run.")
+@click.option("--allow", is_flag=True, help="Go on where images or boxes are not as many as the benchmark has.")
 @click.option("--dry-run", is_flag=True, help="Print what would run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document of all results.")
 def study(
@@ -34,6 +35,7 @@ def study(
     seeds: tuple[int, ...],
     at_once: int,
     overrides: tuple[str, ...],
+    allow: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -47,9 +49,10 @@ def study(
     Example:
       ptedge study samples/studies/carla_to_road.toml --data data/carla_to_road --out runs/study --jobs 2
     """
-    from .jobs import list_jobs, place
+    from .jobs import list_jobs, parts_of, place
     from .load import load_study
     from .plot import plot_study_safely
+    from .prepare import located, make_ready
     from .process import Processes, environment, run_job
     from .run import failure_report, run_study, study_lock
 
@@ -57,14 +60,19 @@ def study(
     if seeds:
         plan = replace(plan, seeds=seeds)
     out = out if out is not None else Path("runs") / config.stem
-    jobs = list_jobs(plan, out, names)
+    plan = located(plan, out)
+    jobs = list_jobs(plan, out, names, check_data=not plan.described)
     if dry_run:
         _show(jobs, as_json)
         return
     with study_lock(out) as lock:
+        plan = make_ready(plan, out, parts_of([job.row for job in jobs]), allow=allow)
+        jobs = list_jobs(plan, out, names)
         processes = Processes(environment(at_once), () if lock is None else (lock,))
         source_val = place(plan, "source_val") if plan.data.source_val else None
-        run = partial(run_job, processes=processes, val=place(plan, "val"), source_val=source_val)
+        run = partial(
+            run_job, processes=processes, val=place(plan, "val"), source_val=source_val, convention=plan.convention
+        )
         echo = partial(click.echo, err=True)
         outcome = run_study(plan, out, jobs, run, at_once=at_once, echo=echo, stop=processes.stop)
     plot_study_safely(outcome.results, out / "plots")

@@ -15,6 +15,7 @@ from ptedge.errors import ConfigError, InputError
 from .load import settings_of, unknown_row
 from .plan import Row, Study, slug
 
+_PARTS = {"train": ("source",), "oracle": ("oracle",), "adapt": ("source", "frames"), "source_free": ("frames",)}
 NO_MATTER = ("workers", "curves")  # settings that change no weight
 
 
@@ -135,24 +136,29 @@ def _job(study: Study, row: Row, seed: int, out: Path, jobs: dict[tuple[str, int
         **({"labels": row.labels} if row.labels else {}),
         **({"teacher_boxes": row.teacher_boxes} if row.teacher_boxes else {}),
     }
+    if study.described:
+        told["data"] = {one.part: dict(one.values) for one in study.described}
     fingerprint = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
     steps = settings_of(study, row).optim.steps
     return Job(row, seed, folder, start, tuple(words), steps, fingerprint, labels, tuple(draw))
 
 
-def _check_data(study: Study, rows: Sequence[Row]) -> None:
-    needed = {"val": rows[0].name}
+def parts_of(rows: Sequence[Row]) -> dict[str, str]:
+    """Parts of the data that rows need, each with the first row that does; ``source_val`` only where it is named."""
+    needed = {"val": rows[0].name} if rows else {}
     for row in rows:
-        for name in {"train": ("source",), "oracle": ("oracle",), "adapt": ("source", "frames")}.get(
-            row.kind, ("frames",)
-        ):
+        for name in (*_PARTS[row.kind], *(["oracle"] if row.labels else [])):
             needed.setdefault(name, row.name)
-        if row.labels:
-            needed.setdefault("oracle", row.name)
+    return needed
+
+
+def _check_data(study: Study, rows: Sequence[Row]) -> None:
+    needed = parts_of(rows)
+    for row in rows:
         if row.teacher_boxes and not (boxes := Path(study.data.root, row.teacher_boxes)).exists():
             raise InputError(f"{boxes} does not exist (teacher_boxes of row {row.name!r}). Put it among the data")
     if study.data.source_val:
-        needed["source_val"] = rows[0].name
+        needed.setdefault("source_val", rows[0].name)
     for name, row_name in needed.items():
         if not getattr(study.data, name):
             raise ConfigError(f"row {row_name!r} needs data.{name}. Name it in the study's [data]")

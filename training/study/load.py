@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptedge.config import from_dict, load_config, read_toml
 from ptedge.errors import ConfigError
 
+from .described import take_described
 from .plan import Row, Study, slug
 
 if TYPE_CHECKING:
@@ -32,17 +34,26 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
             refuse.
     """
     values = read_toml(path, "study")
+    described = take_described(values, str(path))
+    for key in ("described", "counted"):  # of Study, and made of other tables
+        if key in values:
+            raise ConfigError(f"{path}: unknown key {key!r}; data are described in [describe.source] and the like")
     _complete(values, path.resolve().parent, data, overrides)
     for part in _tables(values, "row"):
         from_dict(Row, part, f"{path}: row {part.get('name', '')!r}")  # so that what is wrong names its row
-    study = from_dict(Study, values, str(path))
+    study = replace(from_dict(Study, values, str(path)), described=described)
     _check_rows(study, path)
     _check_sweeps(study, path)
     for row in study.row:
         try:
-            settings_of(study, row)
+            settings = settings_of(study, row)
         except ConfigError as error:
             raise ConfigError(f"{path}: row {row.name!r}: {error}") from None
+        if settings.convention != study.convention:
+            raise ConfigError(
+                f"{path}: row {row.name!r} has the setting convention={settings.convention}, the study "
+                f"{study.convention}. Rows of one table share one: give it as the study's key convention alone"
+            )
     return study
 
 
@@ -60,6 +71,8 @@ def _complete(values: dict[str, Any], here: Path, data: Path | None, overrides: 
             part["sweep"] = [part["sweep"]]
         if overrides and isinstance(part.get("set", []), list):
             part["set"] = [*part.get("set", []), *overrides]
+    if "convention" in values and isinstance(values.get("set", []), list):
+        values["set"] = [*values.get("set", []), f"convention={values['convention']}"]
     place = values.setdefault("data", {})
     if isinstance(place, dict):
         place["root"] = str(data.resolve()) if data is not None else _absolute(here, place.get("root", "."))

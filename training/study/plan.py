@@ -7,9 +7,13 @@ import re
 from dataclasses import dataclass, field
 
 from ptedge.config import require, require_one_of
+from ptedge.scores.convention import CONVENTIONS, VOC
+
+from .described import Counted, Described
 
 KINDS = ("train", "oracle", "adapt", "source_free")
 ROLES = ("source", "oracle", "beside")  # see Study
+SETTINGS = ("source only", "with source", "source-free", "oracle")  # of published numbers
 Paper = tuple[tuple[str, float], ...]
 
 
@@ -129,6 +133,31 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Published:
+    """A number that others published; shown beside ours, never among them.
+
+    Attributes:
+        method: its name.
+        setting: of :data:`SETTINGS`.
+        ap50: per cent.
+        detector: and backbone.
+        convention: as ``ptedge eval --convention`` has it, or what is known of it.
+        told_by: where it stands.
+    """
+
+    method: str
+    setting: str
+    ap50: float
+    detector: str = ""
+    convention: str = ""
+    told_by: str = ""
+
+    def __post_init__(self) -> None:
+        require_one_of("setting", self.setting, SETTINGS)
+        require("ap50", self.ap50, 0, 100)
+
+
+@dataclass(frozen=True)
 class Study:
     """A study as its TOML says.
 
@@ -140,12 +169,16 @@ class Study:
         source: row that stands for no adaptation in the share of the gap; empty for none.
         oracle: row that stands for labels of the target.
         beside: rows drawn as dashed lines beside every sweep.
+        convention: what AP50 and AP75 mean, as ``ptedge eval --convention`` has it.
         set: ``key=value`` for every run.
         data: where the data is.
         config: settings file of each kind.
         row: the variants.
         spread: groups of rows whose spread is reported.
         note: shown above the table.
+        published: numbers of others, for a table of their own.
+        described: parts of the data that the study's file describes itself.
+        counted: what of them is there, once it is known.
     """
 
     title: str = "Study"
@@ -155,12 +188,19 @@ class Study:
     source: str = ""
     oracle: str = ""
     beside: tuple[str, ...] = ()
+    convention: str = VOC.name
     set: tuple[str, ...] = ()
     data: StudyData = field(default_factory=StudyData)
     config: KindSettings = field(default_factory=KindSettings)
     row: tuple[Row, ...] = ()
     spread: tuple[Spread, ...] = ()
     note: str = ""
+    published: tuple[Published, ...] = ()
+    described: tuple[Described, ...] = ()
+    counted: tuple[Counted, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_one_of("convention", self.convention, tuple(CONVENTIONS))
 
     def roles_of(self, row: str) -> tuple[str, ...]:
         """What a row is to the others: any of :data:`ROLES`."""

@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ptedge.errors import TrainingError
 from ptedge.files import write_json
 from ptedge.machine.cpu import usable_cores
 from ptedge.machine.memory import peak_of
+from ptedge.scores.convention import VOC
 from ptedge.signals import SIGNALS
 
 from .jobs import Job
@@ -102,7 +104,7 @@ def command_of(job: Job) -> list[str]:
     return [*job.words, *(["--resume"] if (job.folder / "last.pt").exists() else [])]
 
 
-def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) -> Result:
+def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None, convention: str = VOC.name) -> Result:
     """Do one run and score it.
 
     Args:
@@ -110,6 +112,7 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
         processes: starts commands.
         val: labelled DATA of the target.
         source_val: labelled DATA of the source, for rows that train on it.
+        convention: what AP50 and AP75 mean.
 
     Returns:
         Its result; also written beside the run's folder, which marks it as finished.
@@ -133,9 +136,9 @@ def run_job(job: Job, processes: Processes, val: Path, source_val: Path | None) 
     result = result_of(job, summary)
     result = replace(result, memory_mib={**result.memory_mib, "process": round(memory)})
     if job.row.best:
-        result = replace(result, best=_best(job, processes, val, result.last))
+        result = replace(result, best=_best(job, partial(_scores, processes, job, val, convention), result.last))
     if source_val is not None and not job.row.adapts:
-        scored = _scores(processes, job, source_val, [job.folder / "model.pt"])
+        scored = _scores(processes, job, source_val, convention, [job.folder / "model.pt"])
         result = replace(result, source_val=scored[0]["AP50"])
     write_json(job.result, {**result.to_json(), "fingerprint": job.fingerprint})
     return result
@@ -160,6 +163,7 @@ def result_of(job: Job, summary: dict[str, Any]) -> Result:
             chosen=Scores.from_json(summary["chosen"]),
             chosen_step=int(summary["chosen"]["step"]),
             sigma=summary["val"]["sigma"],
+            per_class=_per_class(summary["val"]),
             steps=summary["steps"],
             seconds=summary["seconds"],
             start=job.start.row.name if job.start is not None else "",
@@ -173,18 +177,25 @@ def result_of(job: Job, summary: dict[str, Any]) -> Result:
         ) from None
 
 
-def _best(job: Job, processes: Processes, val: Path, last: Scores) -> Best:
+def _per_class(val: dict[str, Any]) -> dict[str, float]:
+    scores = {name: one["AP50"] for name, one in val.get("per_class", {}).items()}
+    return {name: float(score) for name, score in scores.items() if score is not None}
+
+
+def _best(job: Job, score: Callable[[Sequence[Path]], list[dict[str, Any]]], last: Scores) -> Best:
     kept = sorted((job.folder / "checkpoints").glob("*.pt"))
     scores = {"last": last.ap50}
     if kept:
-        found = _scores(processes, job, val, kept)
+        found = score(kept)
         scores.update({Path(one["checkpoint"]).stem: one["AP50"] for one in found})
     top = max(scores, key=scores.__getitem__)
     return Best(top, scores[top], len(scores))
 
 
-def _scores(processes: Processes, job: Job, val: Path, checkpoints: Sequence[Path]) -> list[dict[str, Any]]:
-    words = ["-m", "ptedge.training.study.score", str(val), *map(str, checkpoints)]
+def _scores(
+    processes: Processes, job: Job, val: Path, convention: str, checkpoints: Sequence[Path]
+) -> list[dict[str, Any]]:
+    words = ["-m", "ptedge.training.study.score", convention, str(val), *map(str, checkpoints)]
     status, said, _ = processes.run(words, job.log)
     _check(status, job, processes)
     return [json.loads(line) for line in said.splitlines()]

@@ -75,6 +75,7 @@ class Result:
         memory_mib: most memory held, by place.
         guard_trips: how often a guard stepped in.
         best: where the row asked for it.
+        per_class: AP50 of model.pt, in 0..1, by class; classes without boxes are absent.
         source_val: AP50 of model.pt on labelled data of the source, where it was scored there.
         sweep: the points the row stands at, as the study says now.
         roles: what the row is to the others, see :meth:`~ptedge.training.study.plan.Study.roles_of`.
@@ -93,6 +94,7 @@ class Result:
     memory_mib: Mapping[str, float] = field(default_factory=dict)
     guard_trips: int = 0
     best: Best | None = None
+    per_class: Mapping[str, float] = field(default_factory=dict)
     source_val: float | None = None
     sweep: tuple[Sweep, ...] = ()
     roles: tuple[str, ...] = ()
@@ -108,6 +110,8 @@ class Result:
         line |= {"memory_mib": dict(self.memory_mib), "guard_trips": self.guard_trips}
         if self.best is not None:
             line["best"] = {"checkpoint": self.best.checkpoint, "AP50": self.best.ap50, "of": self.best.of}
+        if self.per_class:
+            line["per_class"] = dict(self.per_class)
         if self.source_val is not None:
             line["source_val"] = self.source_val
         return {**line, "sweep": [asdict(sweep) for sweep in self.sweep], "roles": list(self.roles)}
@@ -134,6 +138,7 @@ class Result:
             memory_mib=dict(line.get("memory_mib", {})),
             guard_trips=int(line.get("guard_trips", 0)),
             best=None if best is None else Best(str(best["checkpoint"]), _number(best["AP50"]), int(best["of"])),
+            per_class={str(name): _number(value) for name, value in line.get("per_class", {}).items()},
             source_val=None if line.get("source_val") is None else _number(line["source_val"]),
             sweep=tuple(Sweep(str(one["axis"]), _number(one["value"])) for one in line.get("sweep", ())),
             roles=tuple(map(str, line.get("roles", ()))),

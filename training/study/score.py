@@ -1,4 +1,4 @@
-"""AP of several checkpoints in one process: ``python -m ptedge.training.study.score VAL CHECKPOINT...``, JSON lines."""
+"""AP of several checkpoints in one process: ``python -m ptedge.training.study.score CONVENTION VAL CHECKPOINT...``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..validate import validate
 
 
 def main() -> None:
-    """Print one line a checkpoint: ``{"checkpoint", "AP50", "AP75", "AP", ...}`` as ``ptedge eval --json`` has them."""
-    val, *checkpoints = sys.argv[1:]
+    """Print one JSON line a checkpoint: ``{"checkpoint", "AP50", ...}``, as ``ptedge eval --json`` has them."""
+    convention, val, *checkpoints = sys.argv[1:]
     try:
         for name in checkpoints:
-            print(json.dumps({"checkpoint": name, **validate(Path(name), Path(val))}), flush=True)
+            print(json.dumps({"checkpoint": name, **validate(Path(name), Path(val), convention)}), flush=True)
     except PtedgeError as error:
         sys.exit(f"ptedge: {error}")
 

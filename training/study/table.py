@@ -5,18 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
+from ptedge.scores.convention import CONVENTIONS, VOC
+
 from .plan import Row, Study
 from .result import Result
+from .sections import by_class, data_counts, markdown, median_and_range, published
 
 PairedScores = Mapping[tuple[str, int], float]  # (row, seed) -> AP50
-
-
-def median_and_range(values: Sequence[float], digits: int = 1) -> str:
-    """``88.5 (87.0 to 89.7)``; one value stands alone; none is a dash."""
-    if not values:
-        return "-"
-    middle = f"{statistics.median(values):.{digits}f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def paired_differences(scores: PairedScores, row: str, baseline: str) -> list[float]:
@@ -43,15 +38,18 @@ def table(study: Study, results: Sequence[Result]) -> str:
         results: of finished runs.
     """
     if not results:
-        return f"# {study.title}\n\nNo run is finished.\n"
+        parts = [f"# {study.title}", "No run is finished.", data_counts(study), published(study)]
+        return "\n\n".join(part for part in parts if part) + "\n"
     last = {(result.variant, result.seed): 100 * result.last.ap50 for result in results}
     columns = _columns(study, results, last)
     done = {result.variant for result in results}
     body = [[make(row) for make in columns.values()] for row in study.row if row.name in done]
-    parts = [f"# {study.title}", _legend(study, results), _markdown(list(columns), body), _by_seed(study, last)]
+    parts = [f"# {study.title}", _legend(study, results), markdown(list(columns), body), _by_seed(study, last)]
+    parts.append(by_class(study, results))
     if study.spread:
         parts.append(_spreads(study, results))
-    return "\n\n".join(parts) + "\n"
+    parts += [data_counts(study), published(study)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _columns(study: Study, results: Sequence[Result], last: PairedScores) -> dict[str, Callable[[Row], str]]:
@@ -100,7 +98,8 @@ def _any_chosen_earlier(results: Sequence[Result]) -> bool:
 
 
 def _legend(study: Study, results: Sequence[Result]) -> str:
-    text = "Per cent; median (lowest to highest) over seeds; of the last checkpoint unless a column says otherwise."
+    text = f"AP50 and AP75: {CONVENTIONS[study.convention].text}. " if study.convention != VOC.name else ""
+    text += "Per cent; median (lowest to highest) over seeds; of the last checkpoint unless a column says otherwise."
     if _any_chosen_earlier(results):
         text += " *Chosen*: model.pt, chosen without target labels."
     if any(result.best for result in results):
@@ -119,7 +118,7 @@ def _by_seed(study: Study, last: PairedScores) -> str:
     seeds = sorted({seed for _, seed in last})
     rows = [row.name for row in study.row if any(name == row.name for name, _ in last)]
     body = [[name, *(f"{last[name, s]:.1f}" if (name, s) in last else "-" for s in seeds)] for name in rows]
-    return "## AP50 of each seed, last checkpoint\n\n" + _markdown(["row", *(f"seed {s}" for s in seeds)], body)
+    return "## AP50 of each seed, last checkpoint\n\n" + markdown(["row", *(f"seed {s}" for s in seeds)], body)
 
 
 def _spreads(study: Study, results: Sequence[Result]) -> str:
@@ -137,7 +136,7 @@ def _spreads(study: Study, results: Sequence[Result]) -> str:
         numbers = (_paper(group.paper, name) for name in papers)
         body.append([group.name, count, median_and_range(medians), between, deviation, *numbers])
     head = ["over", "rows", "medians of AP50, last", "highest minus lowest", "standard deviation", *papers]
-    return "## Spread of the medians\n\n" + _markdown(head, body)
+    return "## Spread of the medians\n\n" + markdown(head, body)
 
 
 def _signed(values: Sequence[float]) -> str:
@@ -149,8 +148,3 @@ def _signed(values: Sequence[float]) -> str:
 
 def _paper(numbers: Sequence[tuple[str, float]], name: str) -> str:
     return next((f"{value:.1f}" for column, value in numbers if column == name), "")
-
-
-def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *body]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -9,7 +9,7 @@ import pytest
 from labelled_files import image, rows, text
 
 from ptedge.data import check_images, open_dataset, require_images
-from ptedge.errors import InputError
+from ptedge.errors import ConfigError, InputError
 
 
 def test_bdd100k__boxes_crowd_and_ignored_categories(tmp_path: Path) -> None:
@@ -100,6 +100,24 @@ def test_bdd100k__a_category_outside_the_benchmark_counts_where_it_is_a_class(tm
     assert open_dataset(text(tmp_path / "d.toml", f'{head}classes = ["trailer"]')).num_boxes == 1
     mapped = open_dataset(text(tmp_path / "e.toml", f'{head}classes = ["car"]\n[class_map]\ntrailer = "car"'))
     assert mapped.num_boxes == 1
+
+
+def test_bdd100k__frames_of_given_attributes(tmp_path: Path) -> None:
+    times = ("daytime", "night", "daytime", None)
+    frames = [
+        {"name": f"{i}.jpg", "labels": None, "attributes": {"timeofday": time, "weather": "clear"} if time else None}
+        for i, time in enumerate(times)
+    ]
+    text(tmp_path / "labels.json", json.dumps(frames))
+    head = 'format = "bdd100k"\nannotations = "labels.json"\nclasses = ["car"]\n'
+    day = 'attributes = { timeofday = "daytime", weather = "clear" }'
+    data = open_dataset(text(tmp_path / "d.toml", head + day))
+    assert [sample.path.name for sample in data.samples] == ["0.jpg", "2.jpg"]
+    assert data.notes == {"frame left out by its attributes": 2}
+    with pytest.raises(InputError, match="no frame with timeofday = 'dawn'; there are 'daytime', 'night'"):
+        open_dataset(text(tmp_path / "d.toml", head + 'attributes = { timeofday = "dawn" }'))
+    with pytest.raises(ConfigError, match="attributes goes with the format bdd100k only"):
+        open_dataset(text(tmp_path / "d.toml", 'format = "voc"\n' + day))
 
 
 def test_bdd100k__videos_with_frames_of_one_name(tmp_path: Path) -> None:
