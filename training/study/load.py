@@ -12,7 +12,7 @@ from ptedge.config import from_dict, load_config, read_toml
 from ptedge.errors import ConfigError
 
 from .described import take_described
-from .plan import Row, Study, slug
+from .plan import ADAPTING, Row, Study, slug
 
 if TYPE_CHECKING:
     from ..config import AdaptConfig, TrainConfig
@@ -24,7 +24,7 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
     Args:
         path: TOML.
         data: replaces ``data.root``.
-        overrides: ``key=value`` for every run, which win.
+        overrides: ``key=value`` for every run, which win; ``model.*`` only for runs that make a model.
 
     Returns:
         The study with absolute paths.
@@ -69,8 +69,10 @@ def _complete(values: dict[str, Any], here: Path, data: Path | None, overrides: 
             part["config"] = _absolute(here, part["config"])
         if isinstance(part.get("sweep"), dict):  # one sweep needs no list around it
             part["sweep"] = [part["sweep"]]
-        if overrides and isinstance(part.get("set", []), list):
-            part["set"] = [*part.get("set", []), *overrides]
+        # an adaptation has the model of the row it starts from
+        fitting = [one for one in overrides if not (one.startswith("model.") and part.get("kind") in ADAPTING)]
+        if fitting and isinstance(part.get("set", []), list):
+            part["set"] = [*part.get("set", []), *fitting]
     if "convention" in values and isinstance(values.get("set", []), list):
         values["set"] = [*values.get("set", []), f"convention={values['convention']}"]
     place = values.setdefault("data", {})

@@ -195,7 +195,8 @@ def _best(job: Job, score: Callable[[Sequence[Path]], list[dict[str, Any]]], las
 def _scores(
     processes: Processes, job: Job, val: Path, convention: str, checkpoints: Sequence[Path]
 ) -> list[dict[str, Any]]:
-    words = ["-m", "ptedge.training.study.score", convention, str(val), *map(str, checkpoints)]
+    words = ["-m", "ptedge.training.study.score", str(val), *map(str, checkpoints)]
+    words += [f"--convention={convention}"] if convention != VOC.name else []
     status, said, _ = processes.run(words, job.log)
     _check(status, job, processes)
     return [json.loads(line) for line in said.splitlines()]

@@ -20,6 +20,12 @@ def test_load_study__paths_and_paper(tmp_path: Path) -> None:
     assert (study.seeds, first.paper, first.config) == ((0, 3), (("K2C", 60.2),), str(tmp_path / "adapt.toml"))
     assert study.data.root == str(tmp_path)
     assert first.set == ("optim.steps=7", "optim.batch=2")  # the command line wins
+    frozen = load_text(tmp_path, DATA_TOML + ROWS_TOML, overrides=["model.frozen_stages=3"])
+    assert [row.set for row in frozen.row] == [
+        ("optim.steps=7",),
+        ("model.frozen_stages=3",),
+        ("model.frozen_stages=3",),
+    ]
     assert load_text(tmp_path, DATA_TOML + ROWS_TOML, data=tmp_path / "x").data.root == str(tmp_path / "x")
 
 
@@ -139,3 +145,18 @@ def test_samples__a_point_is_what_the_row_sets(tmp_path: Path) -> None:
     for row, sweep in points:
         pseudo = settings_of(study, row).pseudo  # type: ignore[union-attr]
         assert {getattr(pseudo, name) for name in SETTINGS[sweep.axis]} == {sweep.value}, row.name
+
+
+def test_load_study__a_convention_is_one_for_the_whole_table(tmp_path: Path) -> None:
+    study = load_text(tmp_path, 'convention = "coco"\n' + DATA_TOML + ROWS_TOML)
+    assert study.convention == "coco" and study.set == ("convention=coco",)
+    assert all(settings_of(study, row).convention == "coco" for row in study.row)
+    with pytest.raises(ConfigError, match=r"row 'PT, fast' has the setting convention=coco, the study voc"):
+        load_text(tmp_path, 'set = ["convention=coco"]\n' + DATA_TOML + ROWS_TOML)
+    with pytest.raises(ConfigError, match="convention is 'voc07'; it must be one of"):
+        load_text(tmp_path, 'convention = "voc07"\n' + DATA_TOML + ROWS_TOML)
+
+
+def test_load_study__what_is_counted_is_no_key(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown key 'counted'"):
+        load_text(tmp_path, "counted = []\n" + DATA_TOML + ROWS_TOML)
