@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ptedge.data import require_images
+from ptedge.data import Use, require_images
 from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_described
-from ptedge.data.splits import Use
 from ptedge.errors import InputError
 from ptedge.files import atomic_write
 
