@@ -14,10 +14,9 @@ from ptedge.data.bdd100k import read_bdd100k
 from ptedge.data.cityscapes import FOG_BETAS, read_cityscapes
 from ptedge.data.classes import ClassRules
 from ptedge.data.coco import read_coco
-from ptedge.data.dataset import Dataset
+from ptedge.data.dataset import REGIONS, Dataset, with_regions
 from ptedge.data.documents import read_text
 from ptedge.data.kitti import read_kitti
-from ptedge.data.regions import REGIONS, with_regions
 from ptedge.data.splits import Use, refuse_split
 from ptedge.data.voc import read_voc
 from ptedge.data.yolo import read_yolo, read_yolo_folder
@@ -43,7 +42,7 @@ class Description:
         split: part to read (``train``, ``val``, ...), where the format has parts.
         classes: class names in label order; others are left out, counted.
         ignore: names whose boxes become ignore regions.
-        regions: what becomes of ignore regions, one of :data:`~ptedge.data.regions.REGIONS`.
+        regions: what becomes of ignore regions, one of :data:`~ptedge.data.dataset.REGIONS`.
         attributes: of the frames to read, for ``bdd100k``: ``timeofday`` = ``daytime``.
         beta: fog densities, for ``foggy_cityscapes``.
     """

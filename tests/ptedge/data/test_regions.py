@@ -9,7 +9,7 @@ import pytest
 from labelled_files import image, rows, text
 
 from ptedge.data import open_dataset
-from ptedge.data.regions import DROPPED, KEPT
+from ptedge.data.dataset import DROPPED, KEPT
 from ptedge.data.report import unusable_boxes
 from ptedge.errors import ConfigError
 
