@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from ptedge.data import Dataset
+    from ptedge.data.writing import Format, ImageWay
 
 _SHOWN = 20  # problems listed on the terminal; --json has all
 
@@ -118,34 +119,66 @@ def stats(path: Path, split: str | None, size: tuple[int, int] | None, as_json: 
 @data.command()
 @_DATA
 @_SPLIT
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="COCO json to write.")
-@click.option("--description", default="", help="Text for the file's info.")
-@click.option("--licence", default="unknown", show_default=True, help="Licence of the images, for the file's licenses.")
+@click.option("--to", type=click.Choice(["coco", "voc", "yolo", "kitti"]), help="Format to write, into a folder.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder; without --to a COCO json.")
+@click.option(
+    "--images",
+    type=click.Choice(["copy", "link", "none"]),
+    default="copy",
+    show_default=True,
+    help="With --to: what becomes of the images.",
+)
+@click.option("--description", default="", help="Without --to: text for the file's info.")
+@click.option("--licence", default="unknown", show_default=True, help="Without --to: licence of the images.")
 @click.option("--draw", type=click.IntRange(1), metavar="N", help="Only N images, drawn at random by --seed.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws --draw.")
 def convert(
-    path: Path, split: str | None, out: Path, description: str, licence: str, draw: int | None, seed: int
+    path: Path,
+    split: str | None,
+    to: Format | None,
+    out: Path,
+    images: ImageWay,
+    description: str,
+    licence: str,
+    draw: int | None,
+    seed: int,
 ) -> None:
-    """Write the annotations of DATA as COCO json; images stay where they are.
+    """Write DATA as COCO, VOC, YOLO or KITTI, or its annotations alone as a COCO json.
+
+    With --to, OUT is a new folder that holds the images, too. What a format cannot hold is counted. Without it OUT is a
+    COCO json, and the images stay where they are.
 
     \b
     Example:
+      ptedge data convert data/kitti --to yolo --out data/kitti_yolo
       ptedge data convert data/kitti --out data/kitti/train.json --licence "CC BY-NC-SA 3.0"
       ptedge data convert data/road.json --draw 10 --seed 0 --out ten.json
     """
-    from ptedge.data.coco import write_coco
     from ptedge.data.report import with_sizes
-    from ptedge.folders import set_file_aside
+    from ptedge.data.writing import convert_dataset, images_folder
 
     dataset = _open(path, split)
     dataset = with_sizes(dataset if draw is None else dataset.drawn(draw, seed))
-    set_file_aside(out)
-    text = description or f"{path.name}, converted from {dataset.format}"
-    text += "" if draw is None else f", {draw} images drawn with seed {seed}"
-    write_coco(dataset, out, description=text, licence=licence)
+    lost: dict[str, int] = {}
+    if to is None:
+        text = description or f"{path.name}, converted from {dataset.format}"
+        text += "" if draw is None else f", {draw} images drawn with seed {seed}"
+        _write_json(dataset, out, text, licence)
+    else:
+        lost = convert_dataset(dataset, to, out, images)
     click.echo(f"wrote {out}: {len(dataset)} images, {dataset.num_boxes} boxes", err=True)
-    for line in _counts(dataset):
+    for line in (*_counts(dataset), *(f"changed  {count}: {reason}" for reason, count in lost.items())):
         click.echo(line, err=True)
+    if images == "none" and to not in (None, "coco"):
+        click.echo(f"put the images into {images_folder(to, out)}, named as their label files", err=True)
+
+
+def _write_json(dataset: Dataset, out: Path, description: str, licence: str) -> None:
+    from ptedge.data.coco import write_coco
+    from ptedge.folders import set_file_aside
+
+    set_file_aside(out)
+    write_coco(dataset, out, description=description, licence=licence)
 
 
 def _counts(dataset: Dataset) -> list[str]:

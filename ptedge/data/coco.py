@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,12 +77,10 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
         InputError: an image's name is no UTF-8 text.
         OutputError: the file cannot be written.
     """
-    folder = path.resolve().parent
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     for number, sample in enumerate(dataset.samples, start=1):
-        file = sample.path.resolve()
-        name = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
+        name = _name_beside(path.parent, sample.path)
         if not name.isprintable() and name.encode("utf-8", "replace").decode() != name:
             raise InputError(f"image {shown(name)} has a name that is no UTF-8 text, so no JSON can hold it. Rename it")
         images.append(coco_image(number, name, sample.width, sample.height))
@@ -93,6 +92,17 @@ def write_coco(dataset: Dataset, path: Path, *, description: str = "", licence: 
                 annotations.append(coco_annotation(len(annotations) + 1, number, each, box, ignore))
     head = coco_head(dataset.class_names, {"id": 1, "name": licence}, {"description": description})
     write_json(path, {**head, "images": images, "annotations": annotations})
+
+
+def _name_beside(folder: Path, file: Path) -> str:
+    """A file's path below a folder, whether it is there itself or as a link; elsewhere the whole path."""
+    for base, place in (
+        (Path(os.path.abspath(folder)), Path(os.path.abspath(file))),
+        (folder.resolve(), file.resolve()),
+    ):
+        if place.is_relative_to(base):
+            return place.relative_to(base).as_posix()
+    return str(file.resolve())
 
 
 def coco_head(class_names: Sequence[str], licence: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:

@@ -187,3 +187,17 @@ def test_convert__draws_images_by_seed(tmp_path: Path) -> None:
     assert drawn == {"1.png", "2.png"}
     assert f"1 images drawn with seed {seed}" in json.loads(out.read_text("utf-8"))["info"]["description"]
     assert "has 2 images; 3 cannot be drawn" in draw("--draw", "3")[1]
+
+
+@pytest.mark.parametrize("kind", ["coco", "voc", "yolo", "kitti"])
+def test_convert__to_a_folder(tmp_path: Path, kind: str) -> None:
+    path = make(tmp_path, [[0, 0, 10, 10], [5, 5, 20.5, 10]])  # type: ignore[list-item]
+    out = tmp_path / "out"
+    done = CliRunner().invoke(data, ["convert", str(path), "--to", kind, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert f"wrote {out}: 2 images, 2 boxes" in done.stderr
+    assert ("class bus, which has no box" in done.stderr) is (kind in ("voc", "kitti"))
+    found = open_dataset(out / "data.yaml" if kind == "yolo" else out)
+    assert found.num_boxes == 2 and all(sample.path.is_relative_to(out) for sample in found.samples)
+    left = CliRunner().invoke(data, ["convert", str(path), "--to", kind, "--out", f"{out}2", "--images", "none"])
+    assert ("put the images into" in left.stderr) is (kind != "coco")
