@@ -24,6 +24,7 @@ __all__ = [
     "open_dataset",
     "report",
     "require_images",
+    "splits",
     "values",
     "with_class_names",
 ]
