@@ -81,7 +81,7 @@ def write_yolo_folder(dataset: Dataset, names: list[str], out: Path, lost: Count
 
 
 def write_kitti_folder(dataset: Dataset, names: list[str], out: Path, lost: Counter[str]) -> None:
-    """``training/label_2/*.txt``, and the part's list in ``ImageSets``; images in ``training/image_2``."""
+    """``label_2/*.txt`` in ``training``, and the part's list in ``ImageSets``; images in ``image_2`` beside."""
     _count_silent_classes(dataset, "KITTI", lost, ignored_count=False)
     types = one_word_classes(dataset.class_names, _DONT_CARE, lost)
     for sample, name in zip(dataset.samples, names, strict=True):
