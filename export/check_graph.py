@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ptedge.artifacts.graph_sides import read_sides
+from ptedge.calibration import Sides
 from ptedge.errors import ArtifactError
-from ptedge.graph_contract import Signature, input_signature, output_signature
+from ptedge.graph_contract import SIDE_OFFSET, SIGMA_SCALE, Signature, input_signature, output_signature
 
 from .precision.graph_types import check_types
 
@@ -60,6 +62,28 @@ def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections:
         )
     check_types(proto, precision)
     return GraphReport(len(proto.graph.node), len(model))
+
+
+def check_sides(model: bytes, offset: Sides, scale: Sides) -> None:
+    """Hold a graph to the calibration that its manifest says it applies; needs no onnx.
+
+    Args:
+        model: serialised ONNX.
+        offset: as :attr:`ptedge.calibration.SideCalibration.offset`.
+        scale: as :attr:`ptedge.calibration.SideCalibration.scale`.
+
+    Raises:
+        ArtifactError: it applies another, or has no place for one.
+    """
+    try:
+        found = read_sides(model)
+    except ValueError as error:
+        raise ArtifactError(f"the exported graph cannot be read: {error}") from None
+    if found is None:
+        raise ArtifactError(f"the exported graph lacks its constants {SIDE_OFFSET} and {SIGMA_SCALE}")
+    wanted = tuple(tuple(np.array(values, np.float32).tolist()) for values in (offset, scale))
+    if found != wanted:
+        raise ArtifactError(f"the exported graph corrects sides by {found}, its manifest says {wanted}")
 
 
 def _shape_and_type(value: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -254,7 +254,7 @@ def verify(
 def sign(bundle: Path, key: Path) -> None:
     """Sign BUNDLE and its engines as they lie there, after a look at what they are.
 
-    For a bundle that was exported without --sign, or whose sigma_scale was filled in afterwards.
+    For a bundle that was exported without --sign, or calibrated afterwards.
 
     \b
     Example: ptedge sign bundle --key ~/.ssh/models

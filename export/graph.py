@@ -10,8 +10,16 @@ from torch.nn import functional as F
 
 from ptedge.detector.cluster import cluster_sigma
 from ptedge.detector.config import STRIDE
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, corner_sigma, decode, logit_to_variance
+from ptedge.detector.gaussian import (
+    ROI_WEIGHTS,
+    RPN_WEIGHTS,
+    calibrate_sides,
+    corner_sigma,
+    decode,
+    logit_to_variance,
+)
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.graph_contract import SIDE_OFFSET, SIGMA_SCALE
 
 from .graph_ops import best_rows, fixpoint_nms, roi_feature_order, static_roi_align, take_rows
 
@@ -50,6 +58,8 @@ class StaticGraph(nn.Module):
     """
 
     anchor_boxes: Tensor
+    side_offset: Tensor
+    sigma_scale: Tensor
 
     def __init__(self, model: ProbabilisticFasterRCNN, input_size: tuple[int, int] | None = None) -> None:
         super().__init__()
@@ -58,6 +68,9 @@ class StaticGraph(nn.Module):
         h, w = (side // STRIDE for side in self.input_size)
         with torch.no_grad():
             self.register_buffer("anchor_boxes", model.anchors(h, w).detach().clone())
+            # by these names the graph's constants are found again, and written anew, on a device without onnx
+            self.register_buffer(SIDE_OFFSET, model.side_offset.clone())
+            self.register_buffer(SIGMA_SCALE, model.sigma_scale.clone())
             head = model.roi_head
             order = roi_feature_order(model.backbone.channels, h, w)
             self.fc1 = nn.Linear(head.fc1.in_features, head.fc1.out_features)
@@ -138,8 +151,9 @@ class StaticGraph(nn.Module):
             same_class = None if K == 1 else take_rows(labels, best).unsqueeze(-1) == labels.unsqueeze(-2)
             kept_sigma = cluster_sigma(kept, boxes, scores * above, sigma, same_class)
         padding = config.max_detections - best.shape[1]  # a small graph may have fewer pairs than D
+        kept, kept_sigma = calibrate_sides(kept, kept_sigma, self.side_offset, self.sigma_scale)
         return StaticOutput(
-            boxes=_fill(kept, valid, padding),
+            boxes=_fill(self._clip(kept), valid, padding),
             scores=_fill(take_rows(scores, best), valid, padding),
             labels=_fill(take_rows(labels, best), valid, padding),
             sigma=_fill(kept_sigma, valid, padding),

@@ -16,7 +16,7 @@ from ptedge.detector.config import STRIDE
 from ptedge.errors import InputError
 from ptedge.files import make_output_folder, sha256_file
 
-from .check_graph import GraphReport, check_graph
+from .check_graph import GraphReport, check_graph, check_sides
 from .precision.convert import Tell, check_calibration, convert
 from .to_onnx import finish, model_to_onnx
 
@@ -70,6 +70,7 @@ def export_checkpoint(
     report = check_graph(model, batch, size, checkpoint.config.max_detections, precision)
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)
     manifest = dataclasses.replace(manifest, precision=precision, conversion=conversion)
+    check_sides(model, manifest.side_offset, manifest.sigma_scale)
     return write_bundle(out, manifest, model, key), report
 
 
@@ -91,7 +92,7 @@ def make_manifest(checkpoint: Checkpoint, checkpoint_hash: str, size: tuple[int,
     """What a bundle says about a checkpoint exported at one size."""
     config = checkpoint.config
     anchors = checkpoint.state["anchors.log_wh"].exp()
-    return Manifest(
+    plain = Manifest(
         class_names=checkpoint.class_names,
         input_size=size,
         anchors=tuple((round(float(w), 3), round(float(h), 3)) for w, h in anchors),
@@ -108,3 +109,4 @@ def make_manifest(checkpoint: Checkpoint, checkpoint_hash: str, size: tuple[int,
             **{name: importlib.metadata.version(name) for name in ("torch", "onnx")},
         },
     )
+    return plain.with_calibration(checkpoint.calibration)

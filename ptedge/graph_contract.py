@@ -5,10 +5,13 @@ One input: ``images`` [B, 3, H, W] uint8 RGB, letterboxed. Outputs, D rows an im
 - ``boxes`` [B, D, 4] float32, xyxy in pixels of the input;
 - ``scores`` [B, D] float32 in [0, 1];
 - ``labels`` [B, D] int32, 0-based;
-- ``sigma`` [B, D, 4] float32, standard deviation in input pixels of x1, y1, x2, y2, before calibration;
+- ``sigma`` [B, D, 4] float32, standard deviation in input pixels of x1, y1, x2, y2;
 - ``num_detections`` [B] int32: how many rows are used; the others are zero;
 - ``entropy`` [B, D] float32, of the class distribution in nats;
 - ``converged`` [B] int32: 1 where suppression reached its fixpoint, 0 where it stopped before and boxes may overlap.
+
+Two constants, by name, hold the calibration of the sides, which is in boxes and sigma already (graphs of manifests of
+schema 1 have none): ``side_offset`` [4] and ``sigma_scale`` [4] float32, 0 and 1 where there is none.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ Signature = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]  # name -> (shape, 
 Outputs = Mapping[str, NDArray[Any]]
 
 IMAGES = "images"
+SIDE_OFFSET, SIGMA_SCALE = "side_offset", "sigma_scale"
 OUTPUTS = ("boxes", "scores", "labels", "sigma", "num_detections", "entropy", "converged")
 ROW_OUTPUTS = ("boxes", "scores", "labels", "sigma", "entropy")  # those with D rows an image
 

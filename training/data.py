@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import click
 
 from ptedge.artifacts.checkpoint import Checkpoint, load_checkpoint
 from ptedge.data import open_dataset
@@ -91,6 +93,25 @@ def open_trainable(path: Path, class_names: tuple[str, ...] | None = None) -> Da
     return dataset
 
 
+def load_uncalibrated(path: Path) -> Checkpoint:
+    """A checkpoint to adapt, without the calibration that it may have.
+
+    Pseudo boxes are the detector's own: a correction measured on the start would be learned by the student, and then
+    be applied once more. Adaptation also changes what there is to correct.
+
+    Raises:
+        InputError, ArtifactError: see :func:`ptedge.artifacts.checkpoint.load_checkpoint`.
+    """
+    start = load_checkpoint(path)
+    if start.calibration is not None:
+        click.echo(
+            f"{path} is calibrated; adaptation starts from the detector without, and its result has none. "
+            "Calibrate that: ptedge calibrate",
+            err=True,
+        )
+    return replace(start, calibration=None)
+
+
 def open_inputs(
     checkpoint: Path,
     target: str,
@@ -113,7 +134,7 @@ def open_inputs(
     Raises:
         PtedgeError: one of them is not what it should be; the text says which.
     """
-    start = load_checkpoint(checkpoint)
+    start = load_uncalibrated(checkpoint)
     frames = index_frames(target)
     dataset = open_trainable(source, class_names=start.class_names) if source is not None else None
     few, twice, foreign = None, 0, None

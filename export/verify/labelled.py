@@ -85,7 +85,7 @@ def answer_data(answer: Answer, dataset: Dataset, size: tuple[int, int], sigma_s
         answer: the implementation.
         dataset: images and labels.
         size: (height, width) of the network input.
-        sigma_scale: calibration factors of the bundle, applied to sigma [4].
+        sigma_scale: factors that the graph leaves to its user, applied to sigma [4].
     """
     found: list[Detections] = []
     height, width = size

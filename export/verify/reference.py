@@ -37,7 +37,7 @@ OVERFLOW_SLOTS = 10  # rows of the graph that is given more objects than it can 
 
 
 class Reference:
-    """A checkpoint at a bundle's input size, and its answers for some images.
+    """A checkpoint at a bundle's input size and with its calibration, and its answers for some images.
 
     Attributes:
         answers: scene -> detections of each image, eager and float32, in input pixels.
@@ -58,7 +58,8 @@ class Reference:
         self._bundle, self._scenes = bundle, scenes
         checkpoint = load_checkpoint(source)
         config = replace(checkpoint.config, input_size=bundle.manifest.input_size)
-        self._checkpoint = replace(checkpoint, config=config)
+        # a bundle may have been calibrated after its export: what is compared is the rest
+        self._checkpoint = replace(checkpoint, config=config, calibration=bundle.manifest.calibration)
         self._model = self._checkpoint.build()
         self.answers = {name: self.detect(images) for name, images in scenes.items()}
 

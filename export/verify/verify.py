@@ -15,7 +15,7 @@ from ptedge.errors import MissingExtraError
 from ptedge.files import sha256_file
 from ptedge.scores.evaluation import EvaluationResult
 
-from ..check_graph import check_graph
+from ..check_graph import check_graph, check_sides
 from ..network_inputs import FRAMES, Images, first_frames, make_scenes
 from .answers import infer_all, to_rows
 from .backends import TriedBackend, try_backends
@@ -128,7 +128,7 @@ class _DataChecks:
         return [BundleCheck(name, passed, str(difference), backend=tried.backend, compared=count)]
 
     def _answer(self, answer: Answer) -> EvaluationResult:
-        return answer_data(answer, self._dataset, self._manifest.input_size, self._manifest.sigma_scale)
+        return answer_data(answer, self._dataset, self._manifest.input_size, self._manifest.scale_after_graph)
 
 
 def check_files(bundle: Bundle) -> list[BundleCheck]:
@@ -149,7 +149,24 @@ def check_files(bundle: Bundle) -> list[BundleCheck]:
         BundleCheck("files", True, f"match the manifest, model {bundle.model_hash[:12]}"),
         BundleCheck("signature", True, bundle.signature, judged=bundle.trust is not None),
         graph,
+        _check_calibration(manifest, model),
     ]
+
+
+def _check_calibration(manifest: Manifest, model: bytes) -> BundleCheck:
+    """What the graph corrects sides by is what the manifest says.
+
+    Raises:
+        ArtifactError: it is not.
+    """
+    name = "calibration"
+    if manifest.schema < 2:
+        return BundleCheck(name, True, "after the graph, as bundles of schema 1 have it", judged=False)
+    check_sides(model, manifest.side_offset, manifest.sigma_scale)
+    origin = manifest.calibrated
+    if origin is None:
+        return BundleCheck(name, True, "none, and the graph corrects nothing")
+    return BundleCheck(name, True, f"in the graph, from {origin.boxes} boxes of {origin.images} images ({origin.how})")
 
 
 def check_lineage(bundle: Bundle, checkpoint: Path) -> BundleCheck:

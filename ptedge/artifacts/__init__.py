@@ -8,6 +8,7 @@ __all__ = [
     "checkpoint",
     "conversion",
     "engine_file",
+    "graph_sides",
     "lineage",
     "manifest",
     "onnx_metadata",

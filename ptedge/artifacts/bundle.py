@@ -189,11 +189,13 @@ def _changed(path: Path, bundle: Path) -> ArtifactError:
 def _check_same(manifest: Manifest, inside: Manifest, where: Path) -> None:
     """Refuse a manifest that says something else of the model than the model itself.
 
-    Left out: hashes of files, engines and sigma_scale (which come later), and lineage (``ptedge verify`` compares it).
+    Left out: hashes of files and engines (which come later), lineage (``ptedge verify`` compares it), and in schema 1
+    sigma_scale, which was filled in after the export.
     """
+    free = {"files", "engines", "lineage"} | ({"sigma_scale"} if manifest.schema < 2 else set())
     outer, inner = manifest.to_json(), inside.to_json()
     for key in sorted(outer.keys() | inner.keys()):
-        if key not in ("files", "engines", "sigma_scale", "lineage") and outer.get(key) != inner.get(key):
+        if key not in free and outer.get(key) != inner.get(key):
             raise ArtifactError(
                 f"{where} says {key} = {outer.get(key)!r}, but {MODEL_NAME} was exported with {inner.get(key)!r}. "
                 f"{repair_hint(where.parent)}"

@@ -17,6 +17,7 @@ from ptedge.artifacts.lineage import Lineage
 from ptedge.artifacts.torch_legacy import MAGIC_PICKLE, read_legacy
 from ptedge.artifacts.torch_pickle import TorchFileError
 from ptedge.artifacts.torch_zip import read_open_zip
+from ptedge.calibration import SideCalibration
 from ptedge.config import from_dict, to_dict
 from ptedge.detector.config import ModelConfig, config_of_file
 from ptedge.detector.model import ProbabilisticFasterRCNN
@@ -36,15 +37,17 @@ class Checkpoint:
         class_names: names by label.
         state: weights and buffers by name.
         lineage: where they come from.
+        calibration: of the sides of its boxes, no part of the weights; ``None`` for none.
     """
 
     config: ModelConfig
     class_names: tuple[str, ...]
     state: dict[str, Tensor]
     lineage: Lineage = field(default_factory=Lineage)
+    calibration: SideCalibration | None = None
 
     def build(self) -> ProbabilisticFasterRCNN:
-        """The model, in eval mode.
+        """The model, in eval mode, calibrated where the checkpoint is.
 
         Raises:
             ArtifactError: weights and settings do not belong together.
@@ -54,6 +57,8 @@ class Checkpoint:
             model.load_state_dict(self.state)
         except RuntimeError as error:
             raise ArtifactError(f"the checkpoint's weights do not fit its settings: {error}") from None
+        if self.calibration is not None:
+            model.set_sides(self.calibration.offset, self.calibration.scale)
         return model.eval()
 
 
@@ -63,16 +68,17 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     Raises:
         OutputError: not writable, or disk full; an older file under this name is untouched.
     """
+    header = {
+        "config": to_dict(checkpoint.config),
+        "class_names": list(checkpoint.class_names),
+        "lineage": to_dict(checkpoint.lineage),
+    }
+    if checkpoint.calibration is not None:
+        header["calibration"] = to_dict(checkpoint.calibration)
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "header": json.dumps(
-            {
-                "config": to_dict(checkpoint.config),
-                "class_names": list(checkpoint.class_names),
-                "lineage": to_dict(checkpoint.lineage),
-            }
-        ),
+        "header": json.dumps(header),
         "state": {name: tensor.detach().cpu() for name, tensor in checkpoint.state.items()},
     }
     write_document(path, document)
@@ -138,6 +144,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
             class_names=tuple(names),
             state=state,
             lineage=from_dict(Lineage, header["lineage"], str(path)),
+            calibration=_calibration(header.get("calibration"), path),
         )
     except ConfigError as error:
         writer = header["lineage"].get("ptedge", __version__)
@@ -150,16 +157,25 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def _header(path: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """The header as plain values, with its three parts there and the two tables being tables."""
+    """The header as plain values, with its three parts there and the two tables being tables; calibration may be."""
     try:
         header = parse_json(document["header"])
         parts = {name: header[name] for name in ("config", "class_names", "lineage")}
+        parts["calibration"] = header.get("calibration")  # None in what was written before there was one
     except (KeyError, TypeError, ValueError):
         raise ArtifactError(f"{path} is a damaged checkpoint: its header cannot be read") from None
     for name in ("config", "lineage"):
         if not isinstance(parts[name], dict):
             raise ArtifactError(f"{path} is a damaged checkpoint: {name} in its header is no table")
     return parts
+
+
+def _calibration(values: Any, path: Path) -> SideCalibration | None:
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise ArtifactError(f"{path} is a damaged checkpoint: calibration in its header is no table")
+    return from_dict(SideCalibration, values, f"{path}: calibration")
 
 
 def read_document(path: Path, expected_format: str) -> dict[str, Any]:

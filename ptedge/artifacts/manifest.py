@@ -13,12 +13,22 @@ from ptedge import __version__
 from ptedge.artifacts.conversion import PRECISIONS, Conversion
 from ptedge.artifacts.engine_file import EngineRecord, records_from_json, records_to_json
 from ptedge.artifacts.lineage import Lineage
+from ptedge.calibration import (
+    NO_OFFSET,
+    NO_SCALE,
+    CalibrationOrigin,
+    SideCalibration,
+    Sides,
+    check_intervals,
+    check_offset,
+    check_scale,
+)
 from ptedge.config import from_dict, require, require_one_of, to_dict
 from ptedge.detector.config import check_input_size
 from ptedge.errors import ArtifactError, ConfigError
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had sigma_scale applied after the graph, and no side_offset
 MOST_CLASSES = 10_000
 MOST_FILES = 100
 
@@ -39,7 +49,10 @@ class Manifest:
         color: order of the channels.
         precision: of the graph's weights.
         conversion: what is in that precision, and what is not.
-        sigma_scale: calibration factors for sigma of x1, y1, x2, y2, applied after the graph.
+        side_offset: how far x1, y1, x2, y2 lie off, in shares of the box; the graph moves them back.
+        sigma_scale: what the graph multiplies sigma of x1, y1, x2, y2 by. In schema 1 its user does that.
+        intervals: coverage ("0.9") -> factor of each side: side +- factor * sigma holds that share of labels.
+        calibrated: what these three were measured on; ``None`` for a graph that corrects nothing.
         score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
         sigma_rule: how the graph computes sigma, one of :data:`ptedge.detector.config.SIGMA_RULES`.
         max_detections: rows D of every output.
@@ -63,7 +76,10 @@ class Manifest:
     color: str = "RGB"
     precision: str = "fp32"
     conversion: Conversion = field(default_factory=Conversion)
-    sigma_scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    side_offset: Sides = NO_OFFSET
+    sigma_scale: Sides = NO_SCALE
+    intervals: dict[str, Sides] = field(default_factory=dict)
+    calibrated: CalibrationOrigin | None = None
     score_rule: str = "class"
     sigma_rule: str = "own"
     max_detections: int = 100
@@ -87,11 +103,41 @@ class Manifest:
         require("batch", self.batch, 1)
         require("max_detections", self.max_detections, 1)
         require("score_threshold", self.score_threshold, 0, 1)
-        for factor in self.sigma_scale:
-            require("sigma_scale", factor, 0, open_low=True)
+        check_offset(self.side_offset)
+        check_scale(self.sigma_scale)
+        check_intervals(self.intervals)
+        if self.schema < 2 and (any(self.side_offset) or self.intervals or self.calibrated is not None):
+            raise ValueError("side_offset, intervals and calibrated belong to schema 2")
         require_one_of("letterbox", self.letterbox, ("top_left_mean",))
         require_one_of("color", self.color, ("RGB",))
         require_one_of("precision", self.precision, PRECISIONS)
+
+    @property
+    def scale_after_graph(self) -> Sides:
+        """What sigma of the graph is still to be multiplied by: in schema 1, whose graphs apply nothing."""
+        return self.sigma_scale if self.schema < 2 else NO_SCALE
+
+    @property
+    def calibration(self) -> SideCalibration | None:
+        """What the graph applies; ``None`` where it corrects nothing."""
+        if self.calibrated is None:
+            return None
+        return SideCalibration(self.side_offset, self.sigma_scale, self.intervals, self.calibrated)
+
+    def with_calibration(self, calibration: SideCalibration | None) -> Manifest:
+        """The same description of a graph that applies a calibration.
+
+        Args:
+            calibration: ``None`` for none.
+        """
+        given = calibration if calibration is not None else SideCalibration()
+        return dataclasses.replace(
+            self,
+            side_offset=given.offset,
+            sigma_scale=given.scale,
+            intervals=given.intervals,
+            calibrated=given.origin if calibration is not None else None,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as in ``manifest.json``."""

@@ -9,6 +9,7 @@ Reference: onnx.proto, messages ModelProto, StringStringEntryProto and, for exte
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,6 +48,25 @@ def add_metadata(model: bytes, key: str, value: str) -> bytes:
     return model + delimited(METADATA, delimited(KEY, key.encode()) + delimited(VALUE, value.encode()))
 
 
+def without_metadata(model: bytes, key: str) -> bytes:
+    """A serialised ONNX model without one of its metadata fields.
+
+    Args:
+        model: serialised ``ModelProto``.
+        key: name of the field; one that is not there is none to remove.
+
+    Raises:
+        ValueError: not a whole protobuf message.
+    """
+    walker = Walker(io.BytesIO(model))
+    kept, end = [], 0
+    for field in walker.fields(0, len(model)):
+        start, end = end, field.start + field.size  # from the field's tag on
+        if not (field.number == METADATA and field.wire_type == DELIMITED and _entry(walker, field)[KEY] == key):
+            kept.append(model[start:end])
+    return b"".join(kept)
+
+
 def read_metadata(path: Path) -> dict[str, str]:
     """All metadata fields of an ONNX file.
 
@@ -82,14 +102,20 @@ def metadata_in(file: BinaryIO) -> dict[str, str]:
         left -= field.size
         if left < 0 or len(found) >= MOST_METADATA:
             raise ValueError("its metadata are larger than a model needs")
-        parts = {KEY: "", VALUE: ""}
-        for part in walker.fields(field.start, field.size):
-            if part.number in parts and part.wire_type == DELIMITED:
-                parts[part.number] = walker.content(part, MOST_JSON_BYTES).decode()
+        parts = _entry(walker, field)
         if parts[KEY] in found:
             raise ValueError(f"its metadata say {parts[KEY][:80]!r} twice")
         found[parts[KEY]] = parts[VALUE]
     return found
+
+
+def _entry(walker: Walker, field: Field) -> dict[int, str]:
+    """Key and value of a metadata field."""
+    parts = {KEY: "", VALUE: ""}
+    for part in walker.fields(field.start, field.size):
+        if part.number in parts and part.wire_type == DELIMITED:
+            parts[part.number] = walker.content(part, MOST_JSON_BYTES).decode()
+    return parts
 
 
 def has_external_data(file: BinaryIO) -> bool:

@@ -69,7 +69,7 @@ class BundlePredictor:
         self.signature = bundle.signature
         self.batch = bundle.manifest.batch
         self.unconverged = 0
-        self._sigma_scale = np.array(bundle.manifest.sigma_scale, np.float32)
+        self._sigma_scale = np.array(bundle.manifest.scale_after_graph, np.float32)
         self.runner: Runner = open_runner(bundle, backend, threads, engine=engine, slots=slots)
         expected = input_signature(self.batch, self.input_size)
         missing = [name for name in OUTPUTS if name not in self.runner.output_names]
@@ -135,7 +135,7 @@ class BundlePredictor:
             letterboxes: of :meth:`preprocess`.
 
         Returns:
-            One result a letterbox; sigma is calibrated by the manifest's factors.
+            One result a letterbox, calibrated: by the graph, or in schema 1 by the manifest's factors of sigma.
 
         Raises:
             BackendError: the graph returned numbers that are not finite, or a label that does not exist.

@@ -114,6 +114,25 @@ def corner_sigma(variances: Tensor, boxes: Tensor, references: Tensor, weights: 
     return torch.cat([sigma, sigma], dim=-1)
 
 
+def calibrate_sides(boxes: Tensor, sigma: Tensor, offset: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """Boxes and sigma corrected side by side.
+
+    Args:
+        boxes: [..., 4] xyxy in pixels.
+        sigma: [..., 4] pixels.
+        offset: [4] how far the sides lie off, in shares of the box's width (x1, x2) and height (y1, y2).
+        scale: [4] what sigma is multiplied by.
+
+    Returns:
+        Boxes moved by ``-offset``, not clipped, and sigma.
+
+    Reference:
+        method.md section 1, "Calibrated sides".
+    """
+    size = boxes[..., 2:] - boxes[..., :2]
+    return boxes - offset * torch.cat([size, size], dim=-1), sigma * scale
+
+
 def convert_variance(
     variances: Tensor, references: Tensor, weights: Weights, new_references: Tensor, new_weights: Weights
 ) -> Tensor:

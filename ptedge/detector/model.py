@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+from torchvision.ops import clip_boxes_to_image
 
+from ptedge.calibration import NO_OFFSET, NO_SCALE, Sides
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
 from .anchors import LearnableAnchors
 from .backbone import build_backbone
 from .cluster import CLUSTER_IOU
 from .config import ModelConfig
+from .gaussian import calibrate_sides
 from .roi_heads import RawDetections, ROIHead, ROIOutput, postprocess
 from .rpn import RPNHead, RPNOutput, propose
 
@@ -47,6 +50,8 @@ class ProbabilisticFasterRCNN(nn.Module):
 
     pixel_mean: Tensor
     pixel_std: Tensor
+    side_offset: Tensor
+    sigma_scale: Tensor
 
     def __init__(self, config: ModelConfig, num_classes: int) -> None:
         super().__init__()
@@ -61,6 +66,21 @@ class ProbabilisticFasterRCNN(nn.Module):
         )
         self.register_buffer("pixel_mean", torch.tensor(PIXEL_MEAN).reshape(1, 3, 1, 1), persistent=False)
         self.register_buffer("pixel_std", torch.tensor(PIXEL_STD).reshape(1, 3, 1, 1), persistent=False)
+        # no weights: the checkpoint keeps them beside the state, and training goes without
+        self.calibrated = False
+        self.register_buffer("side_offset", torch.tensor(NO_OFFSET), persistent=False)
+        self.register_buffer("sigma_scale", torch.tensor(NO_SCALE), persistent=False)
+
+    def set_sides(self, offset: Sides, scale: Sides) -> None:
+        """Correct what :meth:`detect` answers from now on.
+
+        Args:
+            offset: as :attr:`ptedge.calibration.SideCalibration.offset`.
+            scale: as :attr:`ptedge.calibration.SideCalibration.scale`.
+        """
+        self.side_offset.copy_(torch.tensor(offset))
+        self.sigma_scale.copy_(torch.tensor(scale))
+        self.calibrated = True
 
     def normalise(self, images: Tensor) -> Tensor:
         """Pixels as the backbone wants them.
@@ -134,7 +154,7 @@ class ProbabilisticFasterRCNN(nn.Module):
         """
         proposals = propose(self.rpn(features), config.input_size, config.rpn_test_top_n, config.rpn_nms)
         output = self.roi(features, proposals)
-        return [
+        found = [
             postprocess(
                 rows,
                 boxes,
@@ -148,3 +168,8 @@ class ProbabilisticFasterRCNN(nn.Module):
             )
             for rows, boxes in zip(output.split([len(p) for p in proposals]), proposals, strict=True)
         ]
+        return [self._calibrate(one, config.input_size) for one in found] if self.calibrated else found
+
+    def _calibrate(self, found: RawDetections, input_size: tuple[int, int]) -> RawDetections:
+        boxes, sigma = calibrate_sides(found.boxes, found.sigma, self.side_offset, self.sigma_scale)
+        return replace(found, boxes=clip_boxes_to_image(boxes, input_size), sigma=sigma)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import onnx
 import pytest
+from tiny_model import tiny_onnx
 
 from ptedge.artifacts.bundle import MODEL_NAME
 from ptedge.errors import ArtifactError
-from ptedge.export.check_graph import FORBIDDEN, check_graph
+from ptedge.export.check_graph import FORBIDDEN, check_graph, check_sides
 
 
 def test_export_checkpoint__graph_is_flat_and_static(bundle: Path) -> None:
@@ -38,3 +39,12 @@ def test_check_graph__refuses_a_foreign_operator() -> None:
 def test_check_graph__refuses_other_outputs(bundle: Path) -> None:
     with pytest.raises(ArtifactError, match="has inputs and outputs"):
         check_graph((bundle / MODEL_NAME).read_bytes(), 2, (96, 128), 30, "fp32")
+
+
+def test_check_sides__what_the_manifest_says_and_nothing_else(bundle: Path) -> None:
+    model = (bundle / MODEL_NAME).read_bytes()
+    check_sides(model, (0, 0, 0, 0), (1, 1, 1, 1))
+    with pytest.raises(ArtifactError, match="its manifest says"):
+        check_sides(model, (0, 0, 0, 0), (1, 2, 1, 1))
+    with pytest.raises(ArtifactError, match="lacks its constants side_offset and sigma_scale"):
+        check_sides(tiny_onnx(), (0, 0, 0, 0), (1, 1, 1, 1))

@@ -78,6 +78,14 @@ def test_static_graph__the_rule_of_sigma_changes_nothing_else() -> None:
         assert torch.equal(value, getattr(cluster, name)) == (name != "sigma"), name
 
 
+def test_static_graph__corrects_sides_as_eager_does() -> None:
+    model = make_model()
+    plain = answer(model, noise(1))
+    model.set_sides((0.1, -0.2, 0.3, -0.05), (2.0, 1.0, 0.5, 3.0))
+    assert check_equal(model, noise(2)) > 4
+    assert not torch.equal(answer(model, noise(1)).boxes, plain.boxes)
+
+
 def test_static_graph__portrait_input() -> None:
     model = make_model(replace(CONFIG, input_size=(128, 80)))
     assert check_equal(model, noise(1, (128, 80))) > 0

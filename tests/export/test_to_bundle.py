@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,12 @@ import onnx
 import pytest
 
 from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, open_bundle
+from ptedge.artifacts.checkpoint import load_checkpoint, save_checkpoint
+from ptedge.artifacts.graph_sides import read_sides
 from ptedge.backends.bundle_predictor import BundlePredictor
+from ptedge.backends.checkpoint_predictor import CheckpointPredictor
 from ptedge.backends.ort import OrtRunner
+from ptedge.calibration import CalibrationOrigin, SideCalibration
 from ptedge.errors import InputError, OutputError
 from ptedge.export.to_bundle import check_size, export_checkpoint
 from ptedge.files import sha256_file
@@ -39,6 +44,21 @@ def test_export_checkpoint__a_device_can_run_it(bundle: Path) -> None:
     assert len(found) > 0
     assert (found.sigma > 0).all()
     assert predictor.unconverged == 0
+
+
+def test_export_checkpoint__calibration_goes_into_graph_and_manifest(checkpoint: Path, tmp_path: Path) -> None:
+    origin = CalibrationOrigin("labels", boxes=30, images=12, data="aa", model="bb")
+    given = SideCalibration((0.1, -0.2, 0.0, 0.05), (2.0, 1.0, 0.5, 3.0), {"0.9": (1.0, 2.0, 3.0, 4.0)}, origin)
+    save_checkpoint(tmp_path / "model.pt", dataclasses.replace(load_checkpoint(checkpoint), calibration=given))
+    opened = export_checkpoint(tmp_path / "model.pt", tmp_path / "b")[0]
+    assert opened.manifest.calibration == given
+    for path in (opened.path, opened.model_path):
+        assert open_bundle(path).manifest.calibration == given
+    assert read_sides(opened.read_model()) == pytest.approx((given.offset, given.scale))
+    noise = np.random.default_rng(0).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+    one, two = BundlePredictor(opened.path, "cpu"), CheckpointPredictor(tmp_path / "model.pt")
+    np.testing.assert_allclose(one.detect(noise).boxes, two.detect(noise).boxes, atol=0.01)
+    np.testing.assert_allclose(one.detect(noise).sigma, two.detect(noise).sigma, rtol=1e-3)
 
 
 def test_export_checkpoint__batch_and_size(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:

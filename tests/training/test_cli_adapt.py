@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import torch
 from tiny_detector import write_pictures
 from training_shell import ADAPT_FILES, Shell, assert_equal, comparable, fails, lines, summary
 
-from ptedge.artifacts.checkpoint import load_checkpoint
+from ptedge.artifacts.checkpoint import load_checkpoint, save_checkpoint
+from ptedge.calibration import SideCalibration
 from ptedge.config import load_config
 from ptedge.files import sha256_file
 from ptedge.training import mutual as mutual_module
@@ -56,6 +58,21 @@ def test_adapt__writes_a_run(
     mean = "backbone.body.features.1.running_mean"
     assert torch.equal(deployed[mean], load_checkpoint(pretrained).state[mean]) == (not adabn)
     torch.testing.assert_close(deployed[mean], state["student"][mean], rtol=0, atol=0)
+
+
+def test_adapt__starts_from_the_detector_without_its_calibration(
+    ptedge: Shell, pretrained: Path, target_frames: Path, tmp_path: Path
+) -> None:
+    calibrated, words = tmp_path / "calibrated.pt", ["--target", target_frames, "--source-free"]
+    given = SideCalibration((0.2, 0.0, -0.2, 0.0), (2.0, 2.0, 2.0, 2.0))
+    save_checkpoint(calibrated, dataclasses.replace(load_checkpoint(pretrained), calibration=given))
+    status, err = ptedge.adapt(calibrated, tmp_path / "run", *words)
+    assert status == 0, err
+    assert "adaptation starts from the detector without" in err
+    assert load_checkpoint(tmp_path / "run" / "model.pt").calibration is None
+    assert ptedge.adapt(pretrained, tmp_path / "plain", *words)[0] == 0
+    one, two = (load_checkpoint(tmp_path / run / "last_model.pt").state for run in ("run", "plain"))
+    assert all(torch.equal(one[name], two[name]) for name in one)  # pseudo boxes were not moved
 
 
 def test_adapt__batch_statistics_come_from_target_and_the_teacher_follows(

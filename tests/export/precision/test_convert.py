@@ -15,6 +15,7 @@ from places import SHARED
 from tiny_detector import use_tiny_detector, write_pictures
 
 from ptedge.artifacts.bundle import MODEL_NAME, open_bundle
+from ptedge.artifacts.graph_sides import read_sides
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import ArtifactError, InputError
 from ptedge.export.precision.convert import FEWEST_FRAMES, check_calibration
@@ -82,6 +83,12 @@ def test_export_checkpoint__float16_ends_before_the_predictors(tiny: Path) -> No
     for node in proto.graph.node:
         if node.name in layers.weighted[1:]:
             assert weights[node.input[1]] == onnx.TensorProto.FLOAT16
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_export_checkpoint__calibration_stays_float32(tiny: Path, precision: str) -> None:
+    model = open_bundle(tiny / precision).read_model()
+    assert read_sides(model) == ((0, 0, 0, 0), (1, 1, 1, 1))
 
 
 def test_export_checkpoint__float16_file_is_about_half(tiny: Path) -> None:

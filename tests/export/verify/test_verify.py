@@ -12,7 +12,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from ptedge.artifacts.bundle import MODEL_NAME, open_bundle, write_bundle
+from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, open_bundle, write_bundle
+from ptedge.artifacts.graph_sides import write_sides
+from ptedge.artifacts.onnx_metadata import without_metadata
+from ptedge.calibration import CalibrationOrigin, SideCalibration
 from ptedge.errors import ArtifactError
 from ptedge.export.to_bundle import export_checkpoint
 from ptedge.export.verify.check import failed
@@ -44,6 +47,21 @@ def test_verify_bundle__a_true_bundle_passes(bundle: Path, checkpoint: Path, tmp
     assert "of 30 detections" in crowd.detail  # three images, ten rows each, all full
 
 
+def test_verify_bundle__calibrated_after_its_export(bundle: Path, checkpoint: Path, tmp_path: Path, data: Path) -> None:
+    opened = open_bundle(bundle)
+    given = SideCalibration((0.1, -0.2, 0.0, 0.05), (2.0, 1.0, 0.5, 3.0), origin=CalibrationOrigin(boxes=9, images=4))
+    model = without_metadata(write_sides(opened.read_model(), given.offset, given.scale), METADATA_KEY)
+    write_bundle(tmp_path / "b", opened.manifest.with_calibration(given), model)
+    checks, _ = verify_bundle(tmp_path / "b", checkpoint, data=data)
+    assert failed(checks) == []
+    assert "9 boxes of 4 images (labels)" in next(check.detail for check in checks if check.name == "calibration")
+    write_bundle(
+        tmp_path / "b", opened.manifest.with_calibration(given), without_metadata(opened.read_model(), "ptedge")
+    )
+    with pytest.raises(ArtifactError, match="its manifest says"):
+        verify_bundle(tmp_path / "b", checkpoint)
+
+
 def test_verify_bundle__a_changed_weight_fails(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
     changed = changed_bundle(bundle, tmp_path / "changed", "fc2.bias", 1.5)
     bad = failed(verify_bundle(changed, checkpoint)[0])
@@ -57,7 +75,7 @@ def test_verify_bundle__without_a_checkpoint(bundle: Path, tmp_path: Path) -> No
     checks, source = verify_bundle(tmp_path / "alone" / "bundle")
     assert source is None
     judged = [check.name for check in checks if check.judged]
-    assert judged == ["files", "graph", "onnxruntime cpu, promises", "onnxruntime cpu, repeatable"]
+    assert judged == ["files", "graph", "calibration", "onnxruntime cpu, promises", "onnxruntime cpu, repeatable"]
     absent = {check.name: check.detail for check in checks if not check.judged}
     assert "holds no TensorRT engine" in absent["tensorrt"]
     assert failed(checks) == []

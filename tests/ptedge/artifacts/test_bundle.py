@@ -120,7 +120,7 @@ def test_open_bundle__foreign_onnx(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"schema": SCHEMA + 1}, "reads up to 1. Update ptedge"),
+        ({"schema": SCHEMA + 1}, f"reads up to {SCHEMA}. Update ptedge"),
         ({"schema": None}, "not a ptedge manifest"),
         ({"colour": "RGB"}, "unknown key 'colour'; did you mean 'color'"),
         ({"input_size": [64, 90]}, "multiple of 16"),
@@ -128,6 +128,15 @@ def test_open_bundle__foreign_onnx(tmp_path: Path) -> None:
         ({"class_names": ["car", "car"]}, "distinct"),
         ({"color": "BGR"}, "must be one of RGB"),
         ({"sigma_scale": [1, 1, 0, 1]}, "sigma_scale is 0"),
+        ({"sigma_scale": [1, 1, float("inf"), 1]}, "finite number"),
+        ({"side_offset": [0, 0, 0.5, 0]}, "side_offset is 0.5"),
+        ({"side_offset": [0, 0, float("nan"), 0]}, "side_offset is nan"),
+        ({"intervals": {"most": [1, 1, 1, 1]}}, "no coverage, for example 0.9"),
+        ({"intervals": {"1.0": [1, 1, 1, 1]}}, "below 1"),
+        ({"intervals": {"0.9": [1, 1, -1, 1]}}, "intervals of 0.9 is -1"),
+        ({"calibrated": {"how": "guessed"}}, "labels, label_free"),
+        ({"sigma_scale": [1.0, 2.0, 1.0, 1.0]}, "model.onnx was exported with [1.0, 1.0, 1.0, 1.0]"),
+        ({"side_offset": [0.1, 0, 0, 0]}, "model.onnx was exported with [0.0, 0.0, 0.0, 0.0]"),
         ({"lineage": {"role": "boss"}}, "teacher, student"),
         ({"files": {}}, "does not list model.onnx"),
         ({"files": {"model.onnx": 3}}, "must map names to text"),
@@ -169,10 +178,10 @@ def test_is_bundle__tells_kinds_apart(tmp_path: Path) -> None:
 
 
 def test_open_bundle__manifest_that_says_other_classes_than_the_model(tmp_path: Path) -> None:
-    bundle = tiny_bundle(tmp_path / "bundle")
+    bundle = tiny_bundle(tmp_path / "bundle", schema=1)
     path = bundle.path / "manifest.json"
     values = json.loads(path.read_text())
-    values["sigma_scale"] = [1.0, 2.0, 1.0, 2.0]  # a calibration found after the export may be written in
+    values["sigma_scale"] = [1.0, 2.0, 1.0, 2.0]  # in schema 1 a calibration may be written in after the export
     path.write_text(json.dumps(values))
     assert open_bundle(bundle.path).manifest.sigma_scale == (1.0, 2.0, 1.0, 2.0)
     values["class_names"] = [f"other {name}" for name in values["class_names"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 import zipfile
@@ -22,6 +23,7 @@ from ptedge.artifacts.checkpoint import (
     save_checkpoint,
 )
 from ptedge.artifacts.lineage import Lineage
+from ptedge.calibration import SideCalibration
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ArtifactError, InputError, PtedgeError
 
@@ -172,6 +174,8 @@ def test_load_checkpoint__newer_version(saved: Path) -> None:
         json.dumps({"config": {"no_such_setting": 1}, "class_names": ["a"], "lineage": {}}),
         json.dumps({"config": {"input_size": [100, 100]}, "class_names": ["a"], "lineage": {}}),
         json.dumps({"config": {}, "class_names": None, "lineage": {}}),
+        json.dumps({"config": {}, "class_names": ["a"], "lineage": {}, "calibration": [1]}),
+        json.dumps({"config": {}, "class_names": ["a"], "lineage": {}, "calibration": {"scale": [1, 1, 0, 1]}}),
         3,
     ],
 )
@@ -179,6 +183,23 @@ def test_load_checkpoint__damaged_header(saved: Path, header: Any) -> None:
     _rewrite(saved, header=header)
     with pytest.raises(ArtifactError, match="damaged checkpoint"):
         load_checkpoint(saved)
+
+
+def test_load_checkpoint__calibration_is_kept_beside_the_weights(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    given = SideCalibration((0.1, 0.0, -0.1, 0.0), (2.0, 1.0, 1.0, 0.5), {"0.9": (1.0, 2.0, 3.0, 4.0)})
+    save_checkpoint(tmp_path / "c.pt", dataclasses.replace(checkpoint, calibration=given))
+    loaded = load_checkpoint(tmp_path / "c.pt")
+    assert loaded.calibration == given
+    assert loaded.state.keys() == checkpoint.state.keys()
+    model = loaded.build()
+    torch.testing.assert_close(model.side_offset, torch.tensor(given.offset))
+    torch.testing.assert_close(model.sigma_scale, torch.tensor(given.scale))
+
+
+def test_load_checkpoint__written_before_there_were_calibrations(checkpoint: Checkpoint, saved: Path) -> None:
+    header = json.loads(torch.load(saved, weights_only=True)["header"])
+    assert set(header) == {"config", "class_names", "lineage"}  # as then, where there is none
+    assert load_checkpoint(saved).calibration is None and not load_checkpoint(saved).build().calibrated
 
 
 def test_build__weights_of_another_detector(checkpoint: Checkpoint) -> None:

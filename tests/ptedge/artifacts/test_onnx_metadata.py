@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 from tiny_model import tiny_onnx
 
-from ptedge.artifacts.onnx_metadata import add_metadata, has_external_data, read_metadata
+from ptedge.artifacts.onnx_metadata import add_metadata, has_external_data, read_metadata, without_metadata
 from ptedge.artifacts.protobuf import delimited
 
 
@@ -38,6 +38,15 @@ def test_read_metadata__a_key_twice(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(add_metadata(add_metadata(tiny_onnx(), "a", "1"), "a", "2"))
     with pytest.raises(ValueError, match="say 'a' twice"):
         read_metadata(tmp_path / "m.onnx")
+
+
+def test_without_metadata__takes_one_key_off_wherever_it_stands() -> None:
+    model = tiny_onnx()
+    both = add_metadata(add_metadata(model, "a", "1"), "b", "2" * 300)
+    assert without_metadata(both, "a") == add_metadata(model, "b", "2" * 300)
+    assert without_metadata(both, "b") == add_metadata(model, "a", "1")
+    assert without_metadata(both, "c") == both
+    assert without_metadata(add_metadata(model, "a", "1") + model[:4], "a") == model + model[:4]  # in the middle
 
 
 def external(model: onnx.ModelProto) -> bool:

@@ -84,7 +84,7 @@ def test_open_bundle__another_key(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_open_bundle__changed_manifest(bundle: Path, trust: Trust) -> None:
-    edit(bundle, sigma_scale=[1.0, 2.0, 1.0, 1.0])
+    edit(bundle, lineage={"kind": "adapted"})
     assert "manifest.json without its engines is not the one that was signed" in refused(bundle, trust)
     open_bundle(bundle)  # its hashes alone show nothing
 
@@ -139,7 +139,7 @@ def test_open_bundle__a_file_alone_carries_no_signature(bundle: Path, trust: Tru
 
 
 def test_sign_again__after_a_change(bundle: Path, key: SigningKey, trust: Trust) -> None:
-    edit(bundle, sigma_scale=[1.0, 2.0, 1.0, 1.0])
+    edit(bundle, lineage={"kind": "adapted"})
     sign_again(open_bundle(bundle), key)
     assert isinstance(open_bundle(bundle, trust), Bundle)
 

@@ -4,18 +4,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_model import ANSWER, HEIGHT, WIDTH, tiny_bundle, tiny_onnx
+from tiny_model import ANSWER, HEIGHT, WIDTH, tiny_bundle, tiny_manifest, tiny_onnx
 
+from ptedge.artifacts.bundle import write_bundle
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import Predictor, open_predictor
+from ptedge.calibration import CalibrationOrigin, SideCalibration
 from ptedge.errors import ArtifactError, BackendError
 
 IMAGE = np.zeros((128, 192, 3), np.uint8)  # twice the input: scale 0.5
 NOTHING = {"boxes": [], "scores": [], "labels": [], "sigma": [], "entropy": []}
 
 
-def test_detect__undoes_letterbox_and_calibrates_sigma(tmp_path: Path) -> None:
-    bundle = tiny_bundle(tmp_path / "b", sigma_scale=(1.0, 2.0, 3.0, 0.5))
+def test_detect__undoes_letterbox_and_calibrates_sigma_of_schema_1(tmp_path: Path) -> None:
+    bundle = tiny_bundle(tmp_path / "b", sigma_scale=(1.0, 2.0, 3.0, 0.5), schema=1)
     predictor: Predictor = open_predictor(bundle.path, "cpu")
     found = predictor.detect(IMAGE)
     np.testing.assert_allclose(found.boxes, [[16, 32, 80, 96], [100, 20, 180, 60]])  # divided by 0.5
@@ -26,6 +28,14 @@ def test_detect__undoes_letterbox_and_calibrates_sigma(tmp_path: Path) -> None:
     assert predictor.input_size == (HEIGHT, WIDTH)
     assert predictor.model_hash == bundle.model_hash
     predictor.close()
+
+
+def test_detect__the_graph_has_applied_what_the_manifest_says(tmp_path: Path) -> None:
+    calibration = SideCalibration((0.1, 0, 0, 0), (1.0, 2.0, 3.0, 0.5), origin=CalibrationOrigin(boxes=10))
+    bundle = write_bundle(tmp_path / "b", tiny_manifest().with_calibration(calibration), tiny_onnx())
+    found = open_predictor(bundle.path, "cpu").detect(IMAGE)
+    np.testing.assert_allclose(found.boxes[0], [16, 32, 80, 96])
+    np.testing.assert_allclose(found.sigma[0], [2, 4, 6, 8])  # of the graph, divided by the letterbox's 0.5
 
 
 def test_detect__bare_onnx_gives_the_same(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ptedge.calibration import MOST_OFFSET
 from ptedge.detector.gaussian import (
     MAX_LOG_SCALE,
     ROI_WEIGHTS,
     RPN_WEIGHTS,
     Weights,
+    calibrate_sides,
     class_entropy,
     convert_variance,
     corner_sigma,
@@ -177,3 +179,18 @@ def test_class_entropy__matches_numpy() -> None:
     p = np.random.default_rng(0).dirichlet(np.ones(5), 7)
     expected = -(p * np.log(p)).sum(axis=1)
     np.testing.assert_allclose(class_entropy(torch.from_numpy(p)).numpy(), expected, rtol=1e-12)
+
+
+def test_calibrate_sides__by_hand() -> None:
+    sigma = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+    offset, scale = torch.tensor([0.1, -0.05, 0.2, 0.0]), torch.tensor([2.0, 1.0, 0.5, 3.0])
+    moved, scaled = calibrate_sides(BOX, sigma, offset, scale)  # 40 wide, 80 high
+    torch.testing.assert_close(moved, torch.tensor([[20 - 4.0, 30 + 4.0, 60 - 8.0, 110.0]]))
+    torch.testing.assert_close(scaled, torch.tensor([[2.0, 2.0, 1.5, 12.0]]))
+
+
+@given(boxes, st.lists(st.floats(-MOST_OFFSET, MOST_OFFSET), min_size=4, max_size=4))
+def test_calibrate_sides__no_offset_turns_a_box_inside_out(box: torch.Tensor, offset: list[float]) -> None:
+    moved, _ = calibrate_sides(box, torch.ones_like(box), box.new_tensor(offset), box.new_ones(4))
+    centre = 0.5 * (box[:, :2] + box[:, 2:])  # stays inside, and with it some of the box in any picture it was in
+    assert bool((moved[:, :2] < centre).all()) and bool((moved[:, 2:] > centre).all())

@@ -104,6 +104,22 @@ def test_detect_features__goes_by_the_config_it_is_given(
         assert seen[-1][1]["cluster_iou"] is None
 
 
+def test_set_sides__moves_and_scales_what_detect_answers(tiny: backbone_module.Backbone) -> None:
+    model = ProbabilisticFasterRCNN(tiny_config(), 2).eval()
+    image = torch.randint(0, 256, (1, 3, 64, 96), dtype=torch.uint8)
+    before, names = model.detect(image)[0], set(model.state_dict())
+    model.set_sides((0.1, 0.0, -0.2, 0.3), (2.0, 1.0, 1.0, 0.5))
+    after = model.detect(image)[0]
+    assert set(model.state_dict()) == names  # no part of the weights
+    width, height = before.boxes[:, 2] - before.boxes[:, 0], before.boxes[:, 3] - before.boxes[:, 1]
+    by = torch.stack([-0.1 * width, 0 * height, 0.2 * width, -0.3 * height], dim=1)
+    limit = torch.tensor([96.0, 64.0, 96.0, 64.0])
+    torch.testing.assert_close(after.boxes, torch.minimum((before.boxes + by).clamp(min=0), limit))
+    torch.testing.assert_close(after.sigma, before.sigma * torch.tensor([2.0, 1.0, 1.0, 0.5]))
+    for name in ("scores", "labels", "logits", "variances", "proposals", "entropy"):
+        torch.testing.assert_close(getattr(after, name), getattr(before, name))
+
+
 def test_feature_maps__early_and_last(tiny: backbone_module.Backbone) -> None:
     model, images = ProbabilisticFasterRCNN(tiny_config(), 2).eval(), torch.rand(1, 3, 64, 96) * 255
     with torch.no_grad():
