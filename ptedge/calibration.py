@@ -86,11 +86,11 @@ def check_scale(scale: Sides) -> None:
     Raises:
         ValueError: names it.
     """
-    _require_positive("sigma_scale", scale)
+    _require_finite("sigma_scale", scale, positive=True)
 
 
 def check_intervals(intervals: dict[str, Sides]) -> None:
-    """Refuse intervals whose coverage is no share, or whose factors are no positive finite numbers.
+    """Refuse intervals whose coverage is no share, or whose factors are negative or not finite.
 
     Raises:
         ValueError: names what is wrong.
@@ -102,12 +102,12 @@ def check_intervals(intervals: dict[str, Sides]) -> None:
             raise ValueError(f"intervals has {coverage[:40]!r}, which is no coverage, for example 0.9") from None
         if not 0 < share < 1:
             raise ValueError(f"intervals has a coverage of {coverage[:40]}; it must be above 0 and below 1")
-        _require_positive(f"intervals of {coverage[:40]}", factors)
+        _require_finite(f"intervals of {coverage[:40]}", factors)
 
 
-def _require_positive(name: str, values: Sides) -> None:
+def _require_finite(name: str, values: Sides, *, positive: bool = False) -> None:
     for value in values:
-        require(name, value, 0, open_low=True)
+        require(name, value, 0, open_low=positive)
         if not math.isfinite(value):
             raise ValueError(f"{name} is {value!r}; it must be a finite number")
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 import click
 
 from ptedge.errors import OutputError
-from ptedge.files import make_output_folder, write_error
+from ptedge.files import atomic_write, make_output_folder, write_error
 
 LOCK_NAME = ".ptedge-lock"
 EARLIER = "earlier"  # earlier-1, earlier-2...: results that stepped aside
@@ -218,6 +219,31 @@ def set_file_aside(path: Path) -> Path | None:
     except OSError as error:
         raise write_error(path, error) from None
     _tell(f"{path} was there already; it is {target} now")
+    return target
+
+
+def keep_copy(path: Path) -> Path:
+    """As :func:`set_file_aside`, for a file that is never to be missing: it keeps its name as well, until another file
+    takes it.
+
+    Args:
+        path: of a file that is there.
+
+    Returns:
+        The other name.
+
+    Raises:
+        OutputError: not writable.
+    """
+    target = next(t for n in itertools.count(1) if not (t := path.with_name(f"{path.name}.{EARLIER}-{n}")).exists())
+    try:
+        try:
+            os.link(path, target)
+        except OSError:  # a file system without links
+            with atomic_write(target) as file, open(path, "rb") as original:
+                shutil.copyfileobj(original, file)
+    except OSError as error:
+        raise write_error(target, error) from None
     return target
 
 

@@ -28,8 +28,11 @@ ANSWER: dict[str, list[Any]] = {
 }
 
 
-def tiny_onnx(answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, converged: int = 1) -> bytes:
-    """A serialised graph that answers every image with ``answer``, padded to ROWS rows."""
+def tiny_onnx(
+    answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, converged: int = 1, sides: bool = False
+) -> bytes:
+    """A serialised graph that answers every image with ``answer``, padded to ROWS rows; ``sides``: as the constants
+    ``side_offset`` and ``sigma_scale`` correct it."""
     count = len(answer["scores"])
     values: dict[str, NDArray[Any]] = {
         name: np.zeros(shape, kind) for name, (shape, kind) in output_signature(batch, ROWS).items()
@@ -52,11 +55,31 @@ def tiny_onnx(answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, conv
         nodes.append(helper.make_node("Cast", ["nothing"], [f"{name}_zero"], to=kind))
         nodes.append(helper.make_node("Add", [f"{name}_value", f"{name}_zero"], [name]))
         outputs.append(helper.make_tensor_value_info(name, kind, value.shape))
+    if sides:
+        nodes += _correct(values["boxes"], nodes, constants)
     images = helper.make_tensor_value_info("images", TensorProto.UINT8, [batch, 3, HEIGHT, WIDTH])
     graph = helper.make_graph(nodes, "tiny", [images], outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def _correct(boxes: NDArray[Any], nodes: list[Any], constants: list[Any]) -> list[Any]:
+    """Nodes that correct boxes and sigma, which get other names before."""
+    for node in nodes:
+        if node.output[0] in ("boxes", "sigma"):
+            node.output[0] += "_raw"
+    size = np.tile(boxes[..., 2:] - boxes[..., :2], 2)
+    constants += [
+        numpy_helper.from_array(np.zeros(4, np.float32), "side_offset"),
+        numpy_helper.from_array(np.ones(4, np.float32), "sigma_scale"),
+        numpy_helper.from_array(size, "size"),
+    ]
+    return [
+        helper.make_node("Mul", ["side_offset", "size"], ["by"]),
+        helper.make_node("Sub", ["boxes_raw", "by"], ["boxes"]),
+        helper.make_node("Mul", ["sigma_raw", "sigma_scale"], ["sigma"]),
+    ]
 
 
 def tiny_manifest(**changes: Any) -> Manifest:

@@ -5,6 +5,7 @@ Others open and write each kind through its module; only ``checkpoint`` needs to
 
 __all__ = [
     "bundle",
+    "calibrated_bundle",
     "checkpoint",
     "conversion",
     "engine_file",

@@ -14,4 +14,5 @@ __all__ = [
     "providers",
     "runner",
     "trt",
+    "uncalibrated",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,15 +34,18 @@ class CheckpointPredictor:
     Args:
         path: checkpoint file.
         threads: CPU threads of torch; ``None`` leaves its default.
+        calibrated: correct sides as the checkpoint says, where it does.
 
     Raises:
         InputError, ArtifactError: see :func:`ptedge.artifacts.checkpoint.load_checkpoint`.
     """
 
-    def __init__(self, path: Path, threads: int | None = None) -> None:
+    def __init__(self, path: Path, threads: int | None = None, *, calibrated: bool = True) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
         checkpoint = load_checkpoint(path)
+        if not calibrated:
+            checkpoint = replace(checkpoint, calibration=None)
         self.class_names = checkpoint.class_names
         self.input_size = checkpoint.config.input_size
         self.model_hash = sha256_file(path)

@@ -1,6 +1,7 @@
 """How good detections are, given labels: average precision, whether sigma is true, and where the sides are off.
 
-Others take the metrics from their modules, or both at once, over a data set, from ``evaluation``.
+Others take the metrics from their modules, or both at once, over a data set, from ``evaluation``; ``calibrate``
+corrects sides by a few labels.
 """
 
-__all__ = ["average_precision", "convention", "evaluation", "sides", "sigma_quality"]
+__all__ = ["average_precision", "calibrate", "convention", "evaluation", "sides", "sigma_quality"]

@@ -70,6 +70,23 @@ def evaluate_model(
         Average precision, quality of sigma, errors of the sides, and the detections.
 
     Raises:
+        InputError, ClassMismatchError: see :func:`detect_all`.
+    """
+    return score_detections(detect_all(predictor, dataset, progress), dataset, convention)
+
+
+def detect_all(predictor: Predictor, dataset: Dataset, progress: Progress | None = None) -> list[Detections]:
+    """What a model finds on labelled images.
+
+    Args:
+        predictor: the model.
+        dataset: images and labels, with the model's class names.
+        progress: called after each image with (images done, images in all).
+
+    Returns:
+        One result an image, in its pixels, in the order of the data set's samples.
+
+    Raises:
         InputError: no images, one that is missing or corrupt, or one whose size is not the labelled one.
         ClassMismatchError: the data set has other classes.
     """
@@ -86,7 +103,7 @@ def evaluate_model(
         found.append(predictor.detect(image))
         if progress is not None:
             progress(done, len(dataset))
-    return score_detections(found, dataset, convention)
+    return found
 
 
 def score_detections(

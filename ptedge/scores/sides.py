@@ -92,7 +92,7 @@ def relative_errors(matches: Matches) -> FloatArray:
     Returns:
         [M, 4] in shares of the detected box's width (x1, x2) and height (y1, y2).
     """
-    errors: FloatArray = (matches.boxes - matches.truth) / _box_size(matches.boxes)
+    errors: FloatArray = (matches.boxes - matches.truth) / box_size(matches.boxes)
     return errors
 
 
@@ -107,7 +107,7 @@ def side_errors(matches: Matches) -> SideErrors:
     errors = relative_errors(matches)
     offset = np.median(errors, axis=0)
     spread = _MAD_TO_SIGMA * np.median(np.abs(errors - offset), axis=0) if len(matches) > 1 else None
-    sigma = np.median(matches.sigma / _box_size(matches.boxes), axis=0) if matches.sigma.any() else None
+    sigma = np.median(matches.sigma / box_size(matches.boxes), axis=0) if matches.sigma.any() else None
     return SideErrors(offset, spread, sigma)
 
 
@@ -133,26 +133,42 @@ def remove_offset(
     if offset is None or not sigma.any():
         errors = sigma = np.zeros((0, 4))  # no share can be said of them
     else:
-        errors = errors - offset * _box_size(matches.boxes)
+        errors = errors - offset * box_size(matches.boxes)
     coverage = interval_coverages(errors, np.maximum(sigma, MIN_SIGMA))
     if offset is None:
         return OffsetRemoved(None, None, None, coverage)
-    moved = [_moved(found, sample, offset) for found, sample in zip(detections, samples, strict=True)]
+    moved = [move_sides(found, sample, offset) for found, sample in zip(detections, samples, strict=True)]
     metrics = evaluate_detections(moved, samples, class_names, convention)
     return OffsetRemoved(metrics.ap50, metrics.ap75, metrics.ap, coverage)
 
 
-def _moved(detections: Detections, sample: Sample, offset: FloatArray) -> Detections:
+def move_sides(detections: Detections, sample: Sample, offset: FloatArray) -> Detections:
+    """Detections without an offset, cut at the picture's edge.
+
+    Args:
+        detections: of one image, in its pixels.
+        sample: that image; where its size is unknown nothing is cut.
+        offset: [4] in shares of each box.
+    """
     exact = detections.boxes.astype(np.float64)
-    boxes = (exact - offset * _box_size(exact)).astype(np.float32)
+    boxes = (exact - offset * box_size(exact)).astype(np.float32)
     if sample.width:  # labels end at the picture's edge, and so do detections
         boxes = clip_boxes(boxes, sample.width, sample.height)
     return replace(detections, boxes=boxes)
 
 
-def _box_size(boxes: FloatArray) -> FloatArray:
-    """[N, 4] width, height, width, height: what each side is measured by."""
+def box_size(boxes: FloatArray) -> FloatArray:
+    """What each side is measured by: [N, 4] xyxy -> [N, 4] width, height, width, height."""
     return np.tile(boxes[:, 2:] - boxes[:, :2], 2)
 
 
-__all__ = ["SIDES", "OffsetRemoved", "SideErrors", "relative_errors", "remove_offset", "side_errors"]
+__all__ = [
+    "SIDES",
+    "OffsetRemoved",
+    "SideErrors",
+    "box_size",
+    "move_sides",
+    "relative_errors",
+    "remove_offset",
+    "side_errors",
+]

@@ -27,13 +27,20 @@ def test_side_calibration__refuses_an_offset(wrong: float) -> None:
         SideCalibration(offset=(0.0, wrong, 0.0, 0.0))
 
 
-@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
 def test_side_calibration__refuses_a_scale_and_a_factor(wrong: float) -> None:
     values: Sides = (1.0, 1.0, 1.0, wrong)
     with pytest.raises(ValueError, match="sigma_scale is"):
         SideCalibration(scale=values)
     with pytest.raises(ValueError, match=r"intervals of 0\.5 is"):
         SideCalibration(intervals={"0.5": values})
+
+
+def test_side_calibration__nothing_of_sigma_is_no_scale_but_may_be_an_interval() -> None:
+    nothing: Sides = (0.0, 0.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="sigma_scale is 0"):
+        SideCalibration(scale=nothing)
+    assert SideCalibration(intervals={"0.5": nothing}).intervals["0.5"] == nothing
 
 
 @pytest.mark.parametrize("coverage", ["0", "1", "90", "nan", "most"])

@@ -9,15 +9,26 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ptedge.errors import OutputError
-from ptedge.folders import LOCK_NAME, hold_folder, is_at, refuse_strangers, set_aside, set_file_aside, take_folder
+from ptedge.folders import (
+    LOCK_NAME,
+    hold_folder,
+    is_at,
+    keep_copy,
+    refuse_strangers,
+    set_aside,
+    set_file_aside,
+    take_folder,
+)
 
 HOLD = """
 import os, sys, time
 from pathlib import Path
+from typing import Any
 from ptedge.folders import hold_folder
 with hold_folder(Path(sys.argv[1]), "ptedge train"):
     if sys.argv[2:] == ["fork"] and os.fork() == 0:
@@ -186,6 +197,22 @@ def test_set_file_aside__each_keeps_its_content(tmp_path: Path) -> None:
         path.write_text(str(i))
         assert set_file_aside(path) == tmp_path / f"train.json.earlier-{i}"
     assert [(tmp_path / f"train.json.earlier-{i}").read_text() for i in (1, 2)] == ["1", "2"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_keep_copy__the_file_is_never_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(95, "Operation not supported")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "model.pt"
+    for i in (1, 2):
+        path.write_text(str(i))
+        assert keep_copy(path) == tmp_path / f"model.pt.earlier-{i}"
+        assert path.read_text() == str(i)
+        path.unlink()  # as a file that takes its name does
+    assert [(tmp_path / f"model.pt.earlier-{i}").read_text() for i in (1, 2)] == ["1", "2"]
 
 
 def test_refuse_strangers__also_a_link_that_leads_nowhere(tmp_path: Path) -> None:
