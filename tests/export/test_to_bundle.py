@@ -54,7 +54,9 @@ def test_export_checkpoint__calibration_goes_into_graph_and_manifest(checkpoint:
     assert opened.manifest.calibration == given
     for path in (opened.path, opened.model_path):
         assert open_bundle(path).manifest.calibration == given
-    assert read_sides(opened.read_model()) == pytest.approx((given.offset, given.scale))
+    sides = read_sides(opened.read_model())
+    assert sides is not None
+    assert sides[0] == pytest.approx(given.offset) and sides[1] == pytest.approx(given.scale)
     noise = np.random.default_rng(0).integers(0, 256, (96, 128, 3), dtype=np.uint8)
     one, two = BundlePredictor(opened.path, "cpu"), CheckpointPredictor(tmp_path / "model.pt")
     np.testing.assert_allclose(one.detect(noise).boxes, two.detect(noise).boxes, atol=0.01)

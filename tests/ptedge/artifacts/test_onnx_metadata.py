@@ -46,7 +46,8 @@ def test_without_metadata__takes_one_key_off_wherever_it_stands() -> None:
     assert without_metadata(both, "a") == add_metadata(model, "b", "2" * 300)
     assert without_metadata(both, "b") == add_metadata(model, "a", "1")
     assert without_metadata(both, "c") == both
-    assert without_metadata(add_metadata(model, "a", "1") + model[:4], "a") == model + model[:4]  # in the middle
+    version = b"\x08\x08"  # ir_version 8 once more
+    assert without_metadata(add_metadata(model, "a", "1") + version, "a") == model + version  # in the middle
 
 
 def external(model: onnx.ModelProto) -> bool:
