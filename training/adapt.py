@@ -14,11 +14,12 @@ from torch import Tensor
 
 from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.artifacts.lineage import Lineage
+from ptedge.calibration import MOST_OFFSET, CalibrationOrigin, SideCalibration
 from ptedge.detector.roi_heads import RawDetections
 
 from . import distributed
 from .batches.batch import AdaptBatch, SourceBatch, TargetBatch
-from .batches.few import few_views
+from .batches.few import few_views, fingerprint
 from .batches.loader import load
 from .batches.steps import ADABN_STREAM, LABELS_STREAM, SOURCE_STREAM, TARGET_STREAM, StepBatches
 from .batches.views import SourceViews, TargetViews, collate_source, collate_target
@@ -27,6 +28,7 @@ from .data import Inputs, describe_data, open_inputs, open_stream
 from .device import image_tensor
 from .loop import LoopResult
 from .losses.merge import ForeignBoxes, MergeRule, measured_sigma
+from .losses.offset import of_detected
 from .mutual import MutualLearning
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
@@ -61,7 +63,7 @@ class Adaptation(MutualLearning):
         self.foreign = inputs.foreign.found if inputs.foreign is not None else ()
         few, labels = inputs.few, config.labels
         self.teaching = few if labels.weight else None
-        if few is not None and labels.offset_every and config.lambda_target:
+        if few is not None and (labels.calibrate or (labels.move_pseudo and config.lambda_target)):
             self.offset = LabelOffset(
                 few,
                 inputs.frames,
@@ -84,8 +86,9 @@ class Adaptation(MutualLearning):
                 model.load_state_dict(self.student.state_dict())
             click.echo(f"BatchNorm statistics re-estimated on {seen} target frames", err=True)
         if self.offset is not None and not resumed:
-            found = self.offset.begin(self.snapshot)
+            self.offset.begin(self.snapshot)
             sides = ", ".join(f"{value:+.3f}" for value in self.offset.at_start.tolist())
+            found = int(self.offset.pairs)
             click.echo(f"offset of x1, y1, x2, y2 on {found} labelled boxes: {sides} of their size", err=True)
         if self.foreign and self.config.teacher_boxes.sigma == 0:
             self.foreign_sigma = self._measure_foreign()
@@ -170,7 +173,17 @@ class Adaptation(MutualLearning):
         parents = (*start.lineage.parents, inputs.parent)
         lineage = Lineage(kind=inputs.kind, role="teacher", parents=parents, step=step, data=names)
         config = replace(start.config, sigma_rule=self.config.model.sigma_rule)
-        return Checkpoint(config, start.class_names, state_of(self.teacher), lineage)
+        return Checkpoint(config, start.class_names, state_of(self.teacher), lineage, self._calibration())
+
+    def _calibration(self) -> SideCalibration | None:
+        """Of the present teacher, where labelled frames tell it; sigma stays as it is."""
+        if self.offset is None or self.inputs.few is None or not self.config.labels.calibrate:
+            return None
+        offset = of_detected(self.offset.of(self.teacher, self.snapshot)).clamp(-MOST_OFFSET, MOST_OFFSET)
+        x1, y1, x2, y2 = (round(value, 6) for value in offset.tolist())
+        few, pairs = self.inputs.few, int(self.offset.pairs)
+        origin = CalibrationOrigin("labels", pairs, len(few), fingerprint(few), self.inputs.parent)
+        return SideCalibration((x1, y1, x2, y2), origin=origin) if pairs else None
 
     def supervisor(self, folder: RunFolder, optimizer: torch.optim.Optimizer) -> Supervisor:
         """Monitors, guards and the choice of the teacher to deploy."""

@@ -95,7 +95,7 @@ class MutualLearning:
         keep = self.config.teacher.ema
         with following_statistics(self.teacher.backbone, keep) if follow else contextlib.nullcontext():
             detections = self.labeller.detect(weak)
-        if (offset := self.offset) is not None:
+        if (offset := self.offset) is not None and self.config.labels.move_pseudo:
             detections = [replace(one, boxes=without_offset(one.boxes, offset.of_views)) for one in detections]
         detections = self._with_foreign(detections, given.target)
         ceiling = self.student.config.variance_ceiling

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from tiny_detector import write_pictures
 from training_shell import ADAPT_FILES, Shell, assert_equal, comparable, fails, lines, summary
 
@@ -71,6 +72,25 @@ def test_adapt__labelled_frames_that_only_tell_the_offset(
     assert len(lines(tmp_path / "run")[-1]["monitor"]["label_offset"]) == 4
     sets = ("labels.weight=0.0", "lambda_target=0")
     fails(ptedge.adapt(pretrained, tmp_path / "no", *words, sets=sets), "leaves nothing to learn")
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_adapt__checkpoints_are_calibrated_by_the_offset(
+    ptedge: Shell, pretrained: Path, target_frames: Path, few: Path, tmp_path: Path, calibrate: bool
+) -> None:
+    run = tmp_path / "run"
+    words = ["--target", target_frames, "--source-free", "--labels", few]
+    sets = (f"labels.calibrate={str(calibrate).lower()}", "labels.move_pseudo=false", "teacher.adabn=false")
+    with pytest.MonkeyPatch.context() as patch:
+        errors = torch.full((4, 4), 0.1)
+        patch.setattr("ptedge.training.watch.label_offset.side_errors", lambda *boxes: errors)
+        assert ptedge.adapt(pretrained, run, *words, sets=sets)[0] == 0
+    start = load_checkpoint(run / "checkpoints" / "step_000000.pt").calibration
+    assert (start is not None) == (load_checkpoint(run / "last_model.pt").calibration is not None) == calibrate
+    if start is not None:
+        # three frames of four pairs: 12 / 16 of a tenth
+        assert start.offset == pytest.approx((0.075,) * 4) and start.scale == (1.0,) * 4
+        assert (start.origin.how, start.origin.boxes, start.origin.images) == ("labels", 12, 3)
 
 
 def test_adapt__resume_with_labels_equals_a_straight_run(

@@ -36,8 +36,10 @@ class LabelsConfig:
         box_weight: further factor on the two of boxes.
         pseudo_box_weight: factor on the box losses of pseudo boxes beside labels: below 1, the labels say where an
             object ends, and pseudo boxes which objects there are.
-        offset_every: steps between measurements of the offset that the sides of the teacher's boxes share; its pseudo
-            boxes are moved by it. 0 leaves them where they are.
+        move_pseudo: pseudo boxes are moved by the offset that the sides of the teacher's boxes share.
+        offset_every: steps between measurements of that offset.
+        calibrate: checkpoints are calibrated by the offset of their teacher: what they detect is moved by it, as by
+            ``ptedge calibrate``, which also takes it off (``--undo``).
     """
 
     batch: int = 4
@@ -45,7 +47,9 @@ class LabelsConfig:
     weight: float = 1.0
     box_weight: float = 1.0
     pseudo_box_weight: float = 1.0
+    move_pseudo: bool = True
     offset_every: int = 20
+    calibrate: bool = True
 
     def __post_init__(self) -> None:
         require("labels.batch", self.batch, 1)
@@ -53,7 +57,7 @@ class LabelsConfig:
         require("labels.weight", self.weight, 0)
         require("labels.box_weight", self.box_weight, 0)
         require("labels.pseudo_box_weight", self.pseudo_box_weight, 0)
-        require("labels.offset_every", self.offset_every, 0)
+        require("labels.offset_every", self.offset_every, 1)
 
 
 def few_views(dataset: Dataset, input_size: tuple[int, int], augment: AugmentConfig, view: str) -> SourceViews:

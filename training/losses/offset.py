@@ -90,6 +90,15 @@ def mirrored_alike(offset: Tensor) -> Tensor:
     return torch.stack([wider, offset[1], -wider, offset[3]])
 
 
+def of_detected(offset: Tensor) -> Tensor:
+    """An offset over the size of the box without it, as a share of the box that has it.
+
+    Args:
+        offset: [4] x1, y1, x2, y2.
+    """
+    return offset / (1.0 + offset[2:] - offset[:2]).repeat(2)
+
+
 def without_offset(boxes: Tensor, offset: Tensor) -> Tensor:
     """Boxes with an offset taken away.
 

@@ -40,6 +40,7 @@ class LabelOffset(nn.Module):
     at_start: Tensor
     now: Tensor
     steps: Tensor
+    pairs: Tensor
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class LabelOffset(nn.Module):
         self.register_buffer("at_start", torch.zeros(4, device=device))
         self.register_buffer("now", torch.zeros(4, device=device))
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("pairs", torch.zeros((), dtype=torch.int64))  # labelled boxes that were found at the start
         self._watched: Tensor | None = None
         self._before: list[RawDetections] = []
 
@@ -66,14 +68,11 @@ class LabelOffset(nn.Module):
         """[4] what of the present offset holds in views of which half are mirrored."""
         return mirrored_alike(self.now)
 
-    def begin(self, start: ProbabilisticFasterRCNN) -> int:
+    def begin(self, start: ProbabilisticFasterRCNN) -> None:
         """Ask the model that the run begins with about the labelled frames.
 
         Args:
             start: in eval mode.
-
-        Returns:
-            How many labelled boxes it found.
         """
         device, errors = self.now.device, [self.now.new_zeros(0, 4)]
         views = few_views(self.few, self.input_size, AugmentConfig(), "still")
@@ -84,28 +83,31 @@ class LabelOffset(nn.Module):
                 continue  # said when its turn comes
             (found,) = _detect(start, torch.from_numpy(image).permute(2, 0, 1).unsqueeze(0).to(device))
             errors.append(side_errors(found.boxes, found.labels, labels.boxes.to(device), labels.labels.to(device)))
-        pairs = torch.cat(errors)
-        self.at_start.copy_(shared_offset(pairs))
+        paired = torch.cat(errors)
+        self.at_start.copy_(shared_offset(paired))
         self.now.copy_(self.at_start)
-        return len(pairs)
+        self.pairs.fill_(len(paired))
 
-    def measure(self, teacher: ProbabilisticFasterRCNN, start: ProbabilisticFasterRCNN) -> None:
-        """See how far the teacher has moved.
+    def of(self, teacher: ProbabilisticFasterRCNN, start: ProbabilisticFasterRCNN) -> Tensor:
+        """The offset of a teacher.
 
         Args:
             teacher: in eval mode.
             start: the model that the run began with; asked the first time.
+
+        Returns:
+            [4] x1, y1, x2, y2 over the size of the labelled box.
         """
         if self._watched is None:
             self._watched = self._read().to(self.now.device)
             self._before = _detect(start, self._watched)
-        self.now.copy_(self.at_start + side_drift(_detect(teacher, self._watched), self._before))
+        return self.at_start + side_drift(_detect(teacher, self._watched), self._before)
 
     def after_step(self, teacher: ProbabilisticFasterRCNN, start: ProbabilisticFasterRCNN) -> None:
         """Count a step, and measure when it is time."""
         self.steps += 1
         if int(self.steps) % self.every == 0:
-            self.measure(teacher, start)
+            self.now.copy_(self.of(teacher, start))
 
     def _read(self) -> Tensor:
         """[N, 3, H, W] uint8: unlabelled frames as they are, without those that cannot be read."""

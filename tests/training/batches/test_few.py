@@ -130,7 +130,7 @@ def test_fingerprint__of_names_boxes_and_labels(few: Dataset, tmp_path: Path) ->
         {"weight": -1.0},
         {"box_weight": -1.0},
         {"pseudo_box_weight": -0.1},
-        {"offset_every": -1},
+        {"offset_every": 0},
     ],
 )
 def test_labels_config__names_what_is_wrong(changes: dict[str, object]) -> None:

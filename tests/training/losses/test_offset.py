@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from ptedge.detector.roi_heads import RawDetections
-from ptedge.training.losses.offset import mirrored_alike, shared_offset, side_drift, side_errors, without_offset
+from ptedge.training.losses.offset import (
+    mirrored_alike,
+    of_detected,
+    shared_offset,
+    side_drift,
+    side_errors,
+    without_offset,
+)
 
 TRUE = torch.tensor([[10.0, 10, 50, 30], [60, 10, 100, 30]])
 LABELS = torch.tensor([0, 1])
@@ -57,6 +64,13 @@ def test_mirrored_alike__leaves_out_a_shift_to_one_side() -> None:
     mirrored = torch.tensor([-0.01, 0.14, -0.08, -0.05])
     assert mirrored_alike(offset).tolist() == pytest.approx([0.035, 0.14, -0.035, -0.05])
     assert mirrored_alike(mirrored).tolist() == pytest.approx(mirrored_alike(offset).tolist())
+
+
+def test_of_detected__undoes_with_the_size_of_the_detected_box() -> None:
+    offset = torch.tensor([0.08, 0.14, 0.01, -0.05])
+    found = TRUE + offset * (TRUE[:, 2:] - TRUE[:, :2]).repeat(1, 2)
+    again = found - of_detected(offset) * (found[:, 2:] - found[:, :2]).repeat(1, 2)
+    assert torch.allclose(again, TRUE, atol=1e-5)
 
 
 def test_without_offset__undoes_what_was_added() -> None:

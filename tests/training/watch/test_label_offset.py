@@ -53,7 +53,8 @@ def offset(tmp_path: Path) -> LabelOffset:
 
 def test_label_offset__of_the_start_and_what_has_moved_since(offset: LabelOffset) -> None:
     start, teacher = Shifted(0.12), Shifted(0.02)
-    assert offset.begin(start) == 8  # type: ignore[arg-type]
+    offset.begin(start)  # type: ignore[arg-type]
+    assert int(offset.pairs) == 8
     at_start = 0.12 * 8 / 12
     assert offset.now.tolist() == pytest.approx([0, at_start, 0, 0], abs=1e-6)
     start.asked.clear()
@@ -63,6 +64,9 @@ def test_label_offset__of_the_start_and_what_has_moved_since(offset: LabelOffset
     # a tenth of the true height, over the start's box, which is shorter
     assert offset.now.tolist() == pytest.approx([0, at_start - 0.1 / 0.88, 0, 0], abs=1e-6)
     assert torch.equal(offset.of_views, offset.now)
+    before = offset.now.clone()
+    assert offset.of(start, start).tolist() == pytest.approx([0, at_start, 0, 0], abs=1e-6)  # type: ignore[arg-type]
+    assert torch.equal(offset.now, before)  # asking changes nothing
 
 
 def test_label_offset__goes_on_from_its_state(offset: LabelOffset) -> None:
@@ -78,5 +82,6 @@ def test_label_offset__goes_on_from_its_state(offset: LabelOffset) -> None:
 
 def test_label_offset__labelled_frames_that_cannot_be_read_are_left_out(offset: LabelOffset) -> None:
     offset.few.samples[0].path.write_bytes(b"no image")
-    assert offset.begin(Shifted(0.12)) == 7  # type: ignore[arg-type]
+    offset.begin(Shifted(0.12))  # type: ignore[arg-type]
+    assert int(offset.pairs) == 7
     assert offset.now[1] == pytest.approx(0.12 * 7 / 11)
