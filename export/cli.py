@@ -86,24 +86,23 @@ def export(
     Example: ptedge export runs/adapted/model.pt --out bundle
              ptedge export runs/adapted/model.pt --out bundle8 --precision int8 --calibrate frames
     """
-    from .to_bundle import export_checkpoint
+    from .api import export as write
 
-    bundle, report = export_checkpoint(
+    done = write(
         checkpoint,
-        out,
-        input_size=size,
+        out=out,
+        size=size,
         batch=batch,
         precision=precision,
         calibrate=calibrate,
         int8_error=int8_error,
         sign=sign,
-        tell=lambda line: click.echo(line, err=True),
     )
     if precision != "fp32":
-        click.echo(describe_conversion(precision, bundle.manifest.conversion), err=True)
-    height, width = bundle.manifest.input_size
+        click.echo(describe_conversion(precision, done.manifest.conversion), err=True)
+    height, width = done.manifest.input_size
     click.echo(
-        f"{bundle.path}: input {batch} x {height}x{width}, {report.nodes} operators, {report.size / 1e6:.1f} MB. "
+        f"{done.bundle}: input {batch} x {height}x{width}, {done.operators} operators, {done.size / 1e6:.1f} MB. "
         f"Next: ptedge verify {out} --against {checkpoint} --frames FRAMES",
         err=True,
     )

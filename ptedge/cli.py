@@ -8,7 +8,8 @@ import sys
 import click
 
 from ptedge import __version__
-from ptedge.errors import PtedgeError, missing_extra
+from ptedge.errors import PtedgeError
+from ptedge.extras import absent_extra
 from ptedge.signals import EndedError, watch
 from ptedge.streams import guard
 from ptedge.text import printable
@@ -34,23 +35,6 @@ COMMANDS = {
     "inspect": ("ptedge.commands.inspect:inspect", "Tell what a file or folder is and where it came from."),
     "doctor": ("ptedge.commands.doctor:doctor", "Tell what this machine can do and what to install."),
     "demo": ("ptedge.samples.demo:demo", "The whole loop on generated scenes, in one command."),
-}
-
-# top-level import name -> extra that brings it
-EXTRAS = {
-    "torch": "train",
-    "torchvision": "train",
-    "timm": "train",
-    "tomli_w": "train",
-    "rich": "train",
-    "h5py": "weights",
-    "matplotlib": "train",
-    "tensorboard": "train",
-    "onnx": "export",
-    "tensorrt": "tensorrt",
-    "pycuda": "tensorrt",
-    "cryptography": "sign",
-    "kornia": "shift",
 }
 
 
@@ -92,10 +76,9 @@ def main() -> None:
     except PtedgeError as error:
         _fail(str(error))
     except ModuleNotFoundError as error:
-        name = (error.name or "").split(".")[0]
-        if name not in EXTRAS:
+        if (named := absent_extra(error)) is None:
             raise
-        _fail(str(missing_extra(name, EXTRAS[name])))
+        _fail(str(named))
 
 
 def _fail(message: str) -> None:

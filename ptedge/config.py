@@ -28,14 +28,17 @@ MOST_SHOWN = 300  # characters of a wrong value
 
 
 def load_config(
-    cls: type[T], path: Path | None, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None
+    cls: type[T],
+    path: Path | None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    defaults: Mapping[str, Any] | None = None,
 ) -> T:
     """Read a configuration.
 
     Args:
         cls: frozen dataclass, possibly holding other dataclasses (TOML tables).
         path: TOML file, or ``None`` for the defaults.
-        overrides: ``"table.key=value"`` strings; the value is TOML, or taken as a bare string.
+        overrides: ``"table.key=value"`` strings, the value TOML or taken as a bare string; or values by dotted key.
         defaults: values (tables nest) that stand in for the dataclass's own defaults.
 
     Returns:
@@ -47,8 +50,12 @@ def load_config(
     values: dict[str, Any] = {}
     if path is not None:
         values = read_toml(path)
-    for override in overrides:
-        _apply_override(values, override)
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            _set(values, key, value, f"{key}={value!r}")
+    else:
+        for override in overrides:
+            _apply_override(values, override)
     if defaults is not None:
         values = _merge(defaults, values)
     where = "--set" if path is None else f"{path} and --set" if overrides else str(path)
@@ -163,7 +170,12 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
-    *tables, last = key.strip().split(".")
+    _set(values, key.strip(), value, override)
+
+
+def _set(values: dict[str, Any], key: str, value: Any, override: str) -> None:
+    """Put a value at a dotted key."""
+    *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):

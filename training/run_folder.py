@@ -189,16 +189,21 @@ class RunFolder:
 
     def read_summary(self) -> dict[str, Any]:
         """summary.json as it is; empty when there is none or it is broken."""
-        try:
-            summary = json.loads((self.path / "summary.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return summary if isinstance(summary, dict) else {}
+        return read_summary(self.path)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""
         if distributed.is_main():
             write_json(self.path / "summary.json", summary)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """summary.json of a RUN folder as it is; empty when there is none or it is broken."""
+    try:
+        summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return summary if isinstance(summary, dict) else {}
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,17 +10,12 @@ from typing import Any
 import click
 
 from ptedge.artifacts.trust import Trust
-from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import open_predictor
 from ptedge.backends.runner import BACKENDS
-from ptedge.commands.evaluation_files import SIDES_PLOT, make_room, write_evaluation
-from ptedge.commands.sides_plot import plot_sides
-from ptedge.data import open_dataset
-from ptedge.figures import NO_MATPLOTLIB, can_draw
+from ptedge.commands.evaluation import EvaluationOptions, score_model
 from ptedge.files import make_output_folder
-from ptedge.folders import hold_folder
 from ptedge.scores.convention import CONVENTIONS, VOC
-from ptedge.scores.evaluation import MATCH_IOU, EvaluationResult, evaluate_model
+from ptedge.scores.evaluation import MATCH_IOU
 from ptedge.scores.sides import SIDES
 from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SHARES
 
@@ -86,44 +79,14 @@ def evaluate(
       ptedge eval runs/adapted/model.pt data/target/val.json --out runs/adapted/eval
     """
     if out is not None:
-        make_output_folder(out)  # what cannot be written is said before the work
+        make_output_folder(out)  # what cannot be written is said before the model is loaded
     predictor = open_predictor(model, backend=backend, threads=threads, trust=Trust.read(keys))
-    if isinstance(predictor, BundlePredictor):
-        click.echo(f"signature: {predictor.signature}", err=True)
     try:
-        dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
-        if limit is not None:
-            dataset = dataclasses.replace(dataset, samples=dataset.samples[:limit])
-        result = evaluate_model(predictor, dataset, _show_progress, CONVENTIONS[convention])
+        options = EvaluationOptions(split, out, limit, pictures, convention)
+        document, _ = score_model(predictor, model, data, options)
     finally:
         predictor.close()
-    document = {
-        **result.to_json(),
-        "model": str(model),
-        "model_hash": predictor.model_hash,
-        "input_size": list(predictor.input_size),
-        "data": str(data),
-        "data_format": dataset.format,
-        "split": dataset.split,
-        "dropped": dataset.dropped,
-        "passed_over": dataset.passed_over,
-        "notes": dataset.notes,
-    }
-    if out is not None:
-        with hold_folder(out, "ptedge eval"):
-            if (moved := make_room(out)) is not None:
-                click.echo(f"{out} held an earlier evaluation; it is in {moved} now", err=True)
-            write_evaluation(out, document, result.detections, dataset, pictures)
-            _draw_sides(result, model, data, out / SIDES_PLOT)
-        click.echo(f"wrote {out}", err=True)
     click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else format_table(document))
-
-
-def _draw_sides(result: EvaluationResult, model: Path, data: Path, path: Path) -> None:
-    if not can_draw():
-        click.echo(f"no {path.name}: {NO_MATPLOTLIB}", err=True)
-    elif plot_sides(result, f"Sides of boxes: {model} on {data}", path) is None:
-        click.echo(f"no {path.name}: no detection found its box", err=True)
 
 
 def format_table(document: dict[str, Any]) -> str:
@@ -211,10 +174,3 @@ def _column(value: float | None, sign: bool = False) -> str:
 
 def _number(value: float | None) -> str:
     return f"{'-':>6}" if value is None else f"{value:>6.3f}"
-
-
-def _show_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{done}/{total} images", err=True, nl=done == total)
-    elif done == total or done % max(1, total // 10) == 0:
-        click.echo(f"{done}/{total} images", err=True)

@@ -1,0 +1,212 @@
+"""``ptedge.train`` and ``ptedge.adapt``: what the commands of these names do, for them and for Python."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ptedge.errors import ConfigError
+from ptedge.extras import named_extras
+from ptedge.quiet import quiet as silence
+
+if TYPE_CHECKING:
+    from .config import AdaptConfig, TrainConfig
+    from .loop import LoopResult
+
+PathName = str | PathLike[str]
+Settings = Mapping[str, Any] | Sequence[str]
+
+
+class RunInterruptedError(KeyboardInterrupt):
+    """A signal ended a run early, after all files were written; ``resume=True`` goes on.
+
+    Attributes:
+        signal: its number.
+    """
+
+    def __init__(self, number: int, step: int) -> None:
+        super().__init__(f"{signal.Signals(number).name} ended the run after step {step}; its files are whole")
+        self.signal = number
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A finished run.
+
+    Attributes:
+        out: its RUN folder.
+        model: the checkpoint to deploy.
+        steps: optimiser steps done.
+        summary: as in summary.json; ``summary["val"]`` has the scores where there was ``val``.
+    """
+
+    out: Path
+    model: Path
+    steps: int
+    summary: Mapping[str, Any] = field(repr=False)
+
+
+def train(
+    source: PathName,
+    *,
+    out: PathName,
+    val: PathName | None = None,
+    config: PathName | None = None,
+    preset: str | None = None,
+    settings: Settings = (),
+    resume: bool = False,
+    quiet: bool = False,
+) -> TrainingResult:
+    """Pretrain a detector on labelled images, as ``ptedge train`` does.
+
+    Args:
+        source: COCO json, Pascal VOC, YOLO or KITTI folder, or a TOML description.
+        out: RUN folder to write.
+        val: labelled DATA to report on at the end; it changes nothing.
+        config: TOML file with settings.
+        preset: settings for a GPU; ``config`` and ``settings`` win.
+        settings: changes, ``{"optim.steps": 600}`` or as ``--set`` takes them, ``["optim.steps=600"]``.
+        resume: continue the run in ``out``.
+        quiet: tell nothing on stderr.
+
+    Raises:
+        RunInterruptedError: a signal ended the run; its files are whole.
+        PtedgeError: see the error tree.
+    """
+    with named_extras(), silence(quiet):
+        from .config import TrainConfig
+        from .distributed import joined
+        from .pretrain import pretrain
+
+        with joined():
+            run, data = Path(out), _path(val)
+            chosen = _Asked("train", run, _path(config), preset, settings, resume).load(TrainConfig)
+            return _finished(run, pretrain(Path(source), run, chosen, resume=resume, val=data))
+
+
+def adapt(
+    checkpoint: PathName,
+    target: PathName,
+    *,
+    out: PathName,
+    source: PathName | None = None,
+    source_free: bool = False,
+    labels: PathName | None = None,
+    teacher_boxes: PathName | None = None,
+    val: PathName | None = None,
+    config: PathName | None = None,
+    preset: str | None = None,
+    settings: Settings = (),
+    resume: bool = False,
+    quiet: bool = False,
+) -> TrainingResult:
+    """Adapt a detector to unlabelled frames, as ``ptedge adapt`` does. Give ``source`` or ``source_free=True``.
+
+    Args:
+        checkpoint: ``model.pt`` of train or adapt.
+        target: unlabelled FRAMES: folder, glob, list file, video or field folder.
+        out: RUN folder to write.
+        source: labelled DATA the checkpoint was trained on.
+        source_free: adapt from the target frames alone.
+        labels: DATA of a few (10 to 50) labelled target frames.
+        teacher_boxes: COCO json of what another detector found in the frames.
+        val: labelled DATA to report on at the end; it changes nothing.
+        config: TOML file with settings.
+        preset: settings for a GPU; ``config`` and ``settings`` win.
+        settings: changes, ``{"optim.steps": 600}`` or as ``--set`` takes them, ``["optim.steps=600"]``.
+        resume: continue the run in ``out``.
+        quiet: tell nothing on stderr.
+
+    Raises:
+        RunInterruptedError: a signal ended the run; its files are whole.
+        ConfigError: both of ``source`` and ``source_free``, or none.
+        PtedgeError: see the error tree.
+    """
+    if (source is None) == (not source_free):
+        raise ConfigError("give either source=DATA or source_free=True")
+    with named_extras(), silence(quiet):
+        from .adapt import adapt as run_adapt
+        from .config import SOURCE_FREE_DEFAULTS, AdaptConfig
+        from .distributed import joined
+
+        with joined():
+            run = Path(out)
+            asked = _Asked("adapt", run, _path(config), preset, settings, resume)
+            chosen = asked.load(AdaptConfig, SOURCE_FREE_DEFAULTS if source_free else None)
+            given = {"source": source, "labels": labels, "teacher_boxes": teacher_boxes, "val": val}
+            data = {name: _path(place) for name, place in given.items()}
+            return _finished(run, run_adapt(Path(checkpoint), str(target), run, chosen, **data, resume=resume))
+
+
+T = TypeVar("T", "TrainConfig", "AdaptConfig")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Where a run's settings come from; later ones win: defaults, preset, file, changes."""
+
+    command: str
+    out: Path
+    config: Path | None
+    preset: str | None
+    settings: Settings
+    resume: bool
+
+    def load(self, cls: type[T], defaults: dict[str, Any] | None = None) -> T:
+        """The settings.
+
+        Args:
+            cls: of the command.
+            defaults: that stand in for the class's own.
+        """
+        from ptedge.config import load_config
+        from ptedge.detector.config import EARLIER
+
+        from .presets import describe_preset, preset_values
+        from .state import read_state
+
+        saved, file = self.out / "config.toml", self.config
+        if self.resume and file is None and saved.exists():
+            file = saved
+            # a run goes on as what it was begun as, also where its settings do not say what
+            known = {key: value for key, value in EARLIER.items() if hasattr(cls().model, key)}
+            defaults = {**(defaults or {}), "model": known}
+        if self.preset is not None:
+            defaults = preset_values(self.preset, defaults or {}, load_config(cls, None, (), defaults).optim)
+            click.echo(describe_preset(self.preset, defaults), err=True)
+        try:
+            return load_config(cls, file, self.settings, defaults)
+        except ConfigError:
+            if self.resume and file == saved and (self.out / "last.pt").exists():
+                read_state(self.out / "last.pt", {"command": self.command})  # another command's settings: say that
+            raise
+
+
+def _finished(out: Path, result: LoopResult) -> TrainingResult:
+    from .distributed import wait_for_all
+    from .run_folder import read_summary
+
+    watched, model = result.supervision, out / "model.pt"
+    if watched.get("stopped_by_guard"):
+        click.echo(f"a guard stopped the run after {len(watched['guards'])} trips, see summary.json", err=True)
+    if watched and watched["chosen"]["step"] != watched["last"]["step"]:
+        chosen = watched["chosen"]
+        which = f"the model of step {chosen['step']}" if chosen["step"] else "the model that the run began with"
+        click.echo(f"model.pt is {which}: by its signals the last one ({out / 'last_model.pt'}) is worse", err=True)
+    done = "interrupted" if result.interrupted else "done"
+    click.echo(f"{done} after {result.step} steps: {model}", err=True)
+    if result.interrupted:
+        click.echo(f"continue with the same command and --resume, or use {model} as it is", err=True)
+        wait_for_all()  # a launcher ends all processes when the first one ends
+        raise RunInterruptedError(result.signal, result.step)
+    return TrainingResult(out, model, result.step, read_summary(out))
+
+
+def _path(name: PathName | None) -> Path | None:
+    return None if name is None else Path(name)
