@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptedge.extras import named_extras
-from ptedge.quiet import quiet as silence
+from ptedge.verbosity import quiet as silence
 
 if TYPE_CHECKING:
     from ptedge.artifacts.manifest import Manifest

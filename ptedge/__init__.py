@@ -58,7 +58,7 @@ __all__ = [
     "legend",
     "lettering",
     "preprocess",
-    "quiet",
     "signals",
     "text",
+    "verbosity",
 ]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import Any
 
 import click
 
 from ptedge import __version__
 from ptedge.errors import PtedgeError
 from ptedge.extras import absent_extra
+from ptedge.hints import helped
 from ptedge.signals import EndedError, watch
 from ptedge.streams import guard
 from ptedge.text import printable
+from ptedge.verbosity import options, with_verbosity
 
 # name -> (module:function, one line for the list of commands); the lines stand here so that --help loads nothing
 COMMANDS = {
@@ -46,8 +49,20 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), function)
-        return command
+        return with_verbosity(getattr(importlib.import_module(module), function))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"No such command {args[0]!r}.", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise helped(error) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -62,6 +77,9 @@ def cli() -> None:
     Train on labelled images, adapt to unlabelled footage (Probabilistic Teacher), export to the device, run with a
     standard deviation for every box side, collect, adapt again. Start with: ptedge demo
     """
+
+
+cli.params += options()
 
 
 def main() -> None:

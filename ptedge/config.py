@@ -11,7 +11,7 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +24,20 @@ else:
     import tomli as tomllib
 
 T = TypeVar("T")
+# keys of other tools -> ours
+KEY_WORDS = {
+    **dict.fromkeys(("epochs", "iterations", "max_iter", "max_steps"), "steps"),
+    **dict.fromkeys(("imgsz", "img_size", "image_size", "resolution"), "input_size"),
+    **dict.fromkeys(("batch_size", "bs", "ims_per_batch"), "batch"),
+    **dict.fromkeys(("lr0", "learning_rate", "base_lr"), "lr"),
+    **dict.fromkeys(("num_workers",), "workers"),
+    **dict.fromkeys(("conf", "score_thresh"), "score_threshold"),
+    **dict.fromkeys(("iou", "nms_thresh"), "nms"),
+    **dict.fromkeys(("amp", "half", "fp16", "mixed_precision"), "precision"),
+    **dict.fromkeys(("pretrained",), "weights"),
+    **dict.fromkeys(("warmup_steps", "warmup_epochs"), "warmup"),
+    **dict.fromkeys(("ema_decay", "ema_momentum"), "ema"),
+}
 MOST_SHOWN = 300  # characters of a wrong value
 
 
@@ -99,8 +113,8 @@ def from_dict(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     arguments: dict[str, Any] = {}
     for key, value in values.items():
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known keys: {', '.join(known)}"
+            near = _nearest_key(cls, key)
+            hint = f"; did you mean {near!r}?" if near else f"; known keys: {', '.join(known)}"
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
         arguments[key] = _convert(hints[key], value, f"{where}: {key}")
     missing = [f.name for f in dataclasses.fields(cls) if f.name not in arguments and not _has_default(f)]  # type: ignore[arg-type]
@@ -148,7 +162,9 @@ def require_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
         ValueError: with the name, the value got and what is allowed.
     """
     if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+        near = difflib.get_close_matches(value.lower(), allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}{hint}")
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,6 +197,27 @@ def _set(values: dict[str, Any], key: str, value: Any, override: str) -> None:
         if not isinstance(values, dict):
             raise ConfigError(f"--set {override!r}: {table} is a value, not a table")
     values[last] = value
+
+
+def _nearest_key(cls: type, key: str) -> str | None:
+    """The key that was probably meant, of this table or, dotted, of one below it."""
+    key = KEY_WORDS.get(key.lower(), key)
+    keys = list(_dotted_keys(cls))
+    by_name = {dotted.rpartition(".")[2]: dotted for dotted in reversed(keys)}  # of equal names the outermost
+    near = difflib.get_close_matches(key, [dotted for dotted in keys if "." not in dotted], n=1)
+    if key in by_name or not near:
+        last = difflib.get_close_matches(key, by_name, n=1)
+        near = [by_name[name] for name in last]
+    return near[0] if near else None
+
+
+def _dotted_keys(cls: type) -> Iterator[str]:
+    """All keys of a dataclass, those of its tables as ``table.key``."""
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        yield field.name
+        if dataclasses.is_dataclass(hints[field.name]):
+            yield from (f"{field.name}.{key}" for key in _dotted_keys(typing.cast(type, hints[field.name])))
 
 
 def _has_default(field: dataclasses.Field[Any]) -> bool:

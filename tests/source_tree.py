@@ -129,6 +129,8 @@ def attributes_of(node: ast.ClassDef) -> set[str]:
 def resolves(dotted: str) -> bool:
     """Whether a dotted name means a module, one of its names, or a member of one of its classes."""
     words = dotted.split(".")
+    if words[0] == "ptedge" and len(words) > 1 and not (place := api().get(words[1], ":")).endswith(":"):
+        return resolves(".".join([place.replace(":", "."), *words[2:]]))
     for count in range(len(words), 0, -1):
         path = MODULES.get(".".join(words[:count]))
         if path is None:
@@ -141,6 +143,15 @@ def resolves(dotted: str) -> bool:
             return node is not None
         return len(rest) == 2 and isinstance(node, ast.ClassDef) and rest[1] in attributes_of(node)
     return False
+
+
+@cache
+def api() -> dict[str, str]:
+    """Names that ``ptedge`` itself loads when they are asked for -> module:attribute."""
+    node = members_of(tree_of(MODULES["ptedge"]).body)["API"]
+    assert isinstance(node, ast.Assign)
+    found: dict[str, str] = ast.literal_eval(node.value)
+    return found
 
 
 @cache

@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from places import ROOT
 
 from ptedge.cli import COMMANDS, cli
+from ptedge.errors import PtedgeError
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -35,7 +37,7 @@ def test_links__lead_to_files(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands__in_the_pages_exist_with_their_options(page: Path) -> None:
     wrong = []
-    for line in re.findall(r"^(?:\$ )?ptedge (.+)$", page.read_text("utf-8"), re.MULTILINE):
+    for line in re.findall(r"^(?:\$ )?ptedge (.+)$(?!\nError: )", page.read_text("utf-8"), re.MULTILINE):
         words = line.partition("  #")[0].split()
         if words[0] not in COMMANDS:
             continue  # prose or drawing
@@ -46,6 +48,25 @@ def test_commands__in_the_pages_exist_with_their_options(page: Path) -> None:
         known = {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
         wrong += [f"{words[0]} {word}" for word in words if word.startswith("--") and word not in known | {"--help"}]
     assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["jetson.md", "tensorrt.md"])
+def test_pages_of_devices__ask_for_nothing_that_needs_torch(name: str) -> None:
+    lines = re.findall(r"^(?:\$ )?ptedge (.+)$", (ROOT / "docs" / name).read_text("utf-8"), re.MULTILINE)
+    workshop = {"train", "adapt", "export", "study", "plot", "demo", "calibrate"}
+    assert lines
+    assert [line for line in lines if line.split()[0] in workshop or "--against" in line or ".pt" in line] == []
+
+
+def test_commands_page__shows_what_is_said() -> None:
+    """The answers to wrong words in docs/commands.md are those that are given."""
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    shown = re.findall(r"^\$ ptedge (.+)\n((?:Error|ptedge): .+)$", page, re.MULTILINE)
+    assert len(shown) > 3
+    for words, said in shown:
+        result = CliRunner().invoke(cli, words.split())
+        told = f"ptedge: {result.exception}" if isinstance(result.exception, PtedgeError) else result.stderr
+        assert told.strip().splitlines()[-1] == said
 
 
 def test_pages__hold_no_unfinished_text() -> None:

@@ -13,7 +13,7 @@ import click
 
 from ptedge.errors import ConfigError
 from ptedge.extras import named_extras
-from ptedge.quiet import quiet as silence
+from ptedge.verbosity import quiet as silence
 
 if TYPE_CHECKING:
     from .config import AdaptConfig, TrainConfig

@@ -13,8 +13,8 @@ from ptedge.api.model import Model, load
 from ptedge.commands.evaluation import EvaluationOptions, score_model
 from ptedge.detections import Detections
 from ptedge.files import make_output_folder
-from ptedge.quiet import quiet as silence
 from ptedge.scores.convention import VOC
+from ptedge.verbosity import quiet as silence
 
 
 @dataclass(frozen=True)

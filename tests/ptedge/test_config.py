@@ -71,6 +71,10 @@ def test_load_config__overrides_win_over_the_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("nam = 'b'", "c.toml: unknown key 'nam'; did you mean 'name'?"),
+        ("steps = 1", "c.toml: unknown key 'steps'; did you mean 'optim.steps'?"),
+        ("[optim]\nepochs = 1", "c.toml: optim: unknown key 'epochs'; did you mean 'steps'?"),
+        ("epochs = 1", "c.toml: unknown key 'epochs'; did you mean 'optim.steps'?"),
+        ("xyz = 1", "c.toml: unknown key 'xyz'; known keys: name, size, anchors, limit, optim"),
         ("[optim]\nstep = 1", "c.toml: optim: unknown key 'step'; did you mean 'steps'?"),
         ("zzzzzz = 1", "c.toml: unknown key 'zzzzzz'; known keys: name, size, anchors, limit, optim"),
         ("name = 3", "c.toml: name must be of type str, got 3"),
