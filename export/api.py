@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptedge.extras import named_extras
+from ptedge.errors import named_extras
 from ptedge.verbosity import quiet as silence
 
 if TYPE_CHECKING:

@@ -50,7 +50,6 @@ __all__ = [
     "detections",
     "draw",
     "errors",
-    "extras",
     "figures",
     "files",
     "folders",

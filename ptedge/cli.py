@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from ptedge import __version__
-from ptedge.errors import PtedgeError
-from ptedge.extras import absent_extra
+from ptedge.errors import PtedgeError, absent_extra
 from ptedge.hints import helped
 from ptedge.signals import EndedError, watch
 from ptedge.streams import guard

@@ -15,7 +15,27 @@ A message says what is wrong, where, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+
+# top-level import name -> extra that brings it
+EXTRAS = {
+    "torch": "train",
+    "torchvision": "train",
+    "timm": "train",
+    "tomli_w": "train",
+    "rich": "train",
+    "h5py": "weights",
+    "matplotlib": "train",
+    "tensorboard": "train",
+    "onnx": "export",
+    "tensorrt": "tensorrt",
+    "pycuda": "tensorrt",
+    "cryptography": "sign",
+    "kornia": "shift",
+    "pandas": "python",
+    "supervision": "python",
+}
 
 
 class PtedgeError(Exception):
@@ -68,3 +88,28 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
         extra: name of the extra that brings it, e.g. ``"train"``.
     """
     return MissingExtraError(f'{package} is not installed. Install it with: pip install "ptedge[{extra}]"')
+
+
+def absent_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
+    """The error that names the extra; ``None`` where the module belongs to none, so that its absence is a bug.
+
+    Args:
+        error: of an import.
+    """
+    name = (error.name or "").split(".")[0]
+    return missing_extra(name, EXTRAS[name]) if name in EXTRAS else None
+
+
+@contextlib.contextmanager
+def named_extras() -> Iterator[None]:
+    """A block in which the absence of an optional package is told as one sentence.
+
+    Raises:
+        MissingExtraError: with the extra to install.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (named := absent_extra(error)) is None:
+            raise
+        raise named from None

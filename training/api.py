@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ptedge.errors import ConfigError
-from ptedge.extras import named_extras
+from ptedge.errors import ConfigError, named_extras
 from ptedge.verbosity import quiet as silence
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from ptedge.artifacts.trust import Trust
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import Predictor, open_predictor
 from ptedge.detections import Detections
-from ptedge.errors import InputError
-from ptedge.extras import named_extras
+from ptedge.errors import InputError, named_extras
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ptedge.detections import Detections
 from ptedge.draw import draw_detections
-from ptedge.errors import InputError
-from ptedge.extras import named_extras
+from ptedge.errors import InputError, named_extras
 from ptedge.frames.images import read_image
 
 if TYPE_CHECKING:

@@ -1,9 +1,25 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
+from places import ROOT
 
 from ptedge import errors
-from ptedge.errors import ClassMismatchError, InputError, MissingExtraError, PtedgeError, missing_extra
+from ptedge.errors import (
+    EXTRAS,
+    ClassMismatchError,
+    InputError,
+    MissingExtraError,
+    PtedgeError,
+    missing_extra,
+    named_extras,
+)
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def test_tree__every_error_is_a_ptedge_error_and_drawn_in_the_docstring() -> None:
@@ -33,3 +49,23 @@ def test_ptedge_error__is_no_value_error() -> None:
     with pytest.raises(PtedgeError):
         raise InputError("x")
     assert not issubclass(PtedgeError, ValueError)
+
+
+def test_named_extras__absent_package_is_one_sentence() -> None:
+    with (
+        pytest.raises(
+            MissingExtraError, match=r'^torch is not installed. Install it with: pip install "ptedge\[train\]"$'
+        ),
+        named_extras(),
+    ):
+        raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
+
+
+def test_named_extras__another_module_is_a_bug() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nonsense"), named_extras():
+        raise ModuleNotFoundError("No module named 'nonsense'", name="nonsense")
+
+
+def test_extras__exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(EXTRAS.values()) <= set(project["optional-dependencies"])
