@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptedge.commands.public_data import NAMES, check_layout, fetch_help, fog, layout_of
+
 if TYPE_CHECKING:
     from ptedge.data import Dataset
     from ptedge.data.writing import Format, ImageWay
@@ -35,6 +37,9 @@ def data() -> None:
     """
 
 
+data.add_command(fetch_help)
+data.add_command(fog)
+
 _DATA = click.argument("path", metavar="DATA", type=click.Path(path_type=Path))
 _SPLIT = click.option("--split", help="Part to read (train, val, ...) where the data have several.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -43,12 +48,15 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document 
 @data.command()
 @_DATA
 @_SPLIT
+@click.option("--layout", type=click.Choice(NAMES), help="Compare the folder with this public data set's own layout.")
 @_JSON
-def check(path: Path, split: str | None, as_json: bool) -> None:
+def check(path: Path, split: str | None, layout: str | None, as_json: bool) -> None:
     """Open every image of DATA; report missing, corrupt and wrongly sized files, and boxes left out.
 
     Exit status 1 if there is any such file, a box that cannot be used, or a label file that nothing was read from.
-    Boxes of classes that a description leaves out on purpose, and notes, are listed, but are no fault.
+    Boxes of classes that a description leaves out on purpose, and notes, are listed, but are no fault. A folder of
+    Cityscapes or BDD100k, which no reader opens without a description, or any with --layout, is compared with what the
+    official archives hold.
 
     \b
     Example:
@@ -56,6 +64,10 @@ def check(path: Path, split: str | None, as_json: bool) -> None:
     """
     from ptedge.data.report import find_problems, unusable_boxes
 
+    public = layout_of(path, layout)
+    if public is not None:
+        check_layout(path, public, as_json)
+        return
     dataset = _open(path, split)
     total = len(dataset)
 

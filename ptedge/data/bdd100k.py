@@ -96,9 +96,11 @@ def _of_attributes(
         if value not in found:
             there = sorted({shown(other) for other in found if other is not None})
             raise InputError(f"{path} has no frame with {name} = {value!r}; there are {', '.join(there) or 'none'}")
+        for other in found:
+            if other != value:
+                said = f"its {name} is {shown(other)}" if other is not None else f"it says no {name}"
+                counts.notes[f"frame left out: {said}"] += 1
         kept = [frame for frame, other in zip(kept, found, strict=True) if other == value]
-    if len(kept) < len(frames):
-        counts.notes["frame left out by its attributes"] += len(frames) - len(kept)
     return kept
 
 

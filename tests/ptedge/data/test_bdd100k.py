@@ -103,7 +103,7 @@ def test_bdd100k__a_category_outside_the_benchmark_counts_where_it_is_a_class(tm
 
 
 def test_bdd100k__frames_of_given_attributes(tmp_path: Path) -> None:
-    times = ("daytime", "night", "daytime", None)
+    times = ("daytime", "night", "daytime", None, "undefined")
     frames = [
         {"name": f"{i}.jpg", "labels": None, "attributes": {"timeofday": time, "weather": "clear"} if time else None}
         for i, time in enumerate(times)
@@ -113,8 +113,9 @@ def test_bdd100k__frames_of_given_attributes(tmp_path: Path) -> None:
     day = 'attributes = { timeofday = "daytime", weather = "clear" }'
     data = open_dataset(text(tmp_path / "d.toml", head + day))
     assert [sample.path.name for sample in data.samples] == ["0.jpg", "2.jpg"]
-    assert data.notes == {"frame left out by its attributes": 2}
-    with pytest.raises(InputError, match="no frame with timeofday = 'dawn'; there are 'daytime', 'night'"):
+    left_out = ("its timeofday is 'night'", "it says no timeofday", "its timeofday is 'undefined'")
+    assert data.notes == {f"frame left out: {reason}": 1 for reason in left_out}
+    with pytest.raises(InputError, match="no frame with timeofday = 'dawn'; there are 'daytime', 'night', 'undefined'"):
         open_dataset(text(tmp_path / "d.toml", head + 'attributes = { timeofday = "dawn" }'))
     with pytest.raises(ConfigError, match="attributes goes with the format bdd100k only"):
         open_dataset(text(tmp_path / "d.toml", 'format = "voc"\n' + day))
