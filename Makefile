@@ -1,5 +1,6 @@
 # make test    style, types and tests             make demo    the whole loop on generated scenes (about 10 minutes)
 # make wheel   build dist/*.whl                    make bench   speed of a bundle on this machine
+# make site    the documents as pages, into build/site/
 # make lock    versions and hashes for a device  make sbom    its bill of materials (CycloneDX), checked
 # make mutation  do tests notice small edits?     (docs/development.md; about half an hour, not part of make test)
 # make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another,
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := ptedge training export runtime samples
 
-.PHONY: test lint types pytest demo bench mutation wheel format lock sbom clean
+.PHONY: test lint types pytest demo bench mutation wheel format lock sbom site clean
 .DEFAULT_GOAL := test
 
 test: lint types pytest
@@ -53,6 +54,9 @@ wheel: $(STAMP)
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=23.2"
 	$(BIN)/python .ci/lock.py
+
+site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # into build/sbom/
 sbom:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -72,3 +73,41 @@ def test_commands_page__shows_what_is_said() -> None:
 def test_pages__hold_no_unfinished_text() -> None:
     for page in PAGES:
         assert not re.search(r"TODO|TBD|FIXME|XXX|lorem|<!--", page.read_text("utf-8")), page.name
+
+
+def test_troubleshooting__quotes_what_the_program_says() -> None:
+    source = "\n".join(
+        path.read_text("utf-8")
+        for part in ("ptedge", "training", "export", "runtime")
+        for path in (ROOT / part).rglob("*.py")
+    )
+    said = re.sub(r"\"\s*\n\s*f?\"", "", source).replace("'", '"')  # a sentence may be split over lines
+    quoted = re.findall(r"\*\*`([^`]+)`\*\*", (ROOT / "docs" / "troubleshooting.md").read_text("utf-8"))
+    assert len(quoted) > 10
+    assert [words for words in quoted if words.replace("'", '"') not in said] == []
+
+
+def test_site__builds_strictly(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="the site needs the extra docs")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "-q",
+            "-f",
+            str(ROOT / "mkdocs.yml"),
+            "-d",
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "reference.html").read_text("utf-8")
+    assert [name for name in COMMANDS if f'id="ptedge-{name}"' not in page] == []

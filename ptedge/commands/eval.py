@@ -20,7 +20,7 @@ from ptedge.scores.sides import SIDES
 from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SHARES
 
 
-@click.command()
+@click.command("eval")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--split", help="Part of DATA to score, where it has several; val, else test, when left out.")
