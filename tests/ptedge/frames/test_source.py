@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -238,6 +239,32 @@ def test_index_frames__video_any_order(tmp_path: Path) -> None:
     index = index_frames(path)
     assert len(index) == 5 and index.name(3) == f"{path}#000003"
     assert [round(float(index.read(i).mean()) / 50) for i in (4, 0, 2)] == [4, 0, 2]
+
+
+def test_index_frames__decodes_a_video_once_in_order_and_never_seeks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_video(tmp_path / "a.avi", list(range(0, 200, 10)))  # 20 frames
+    calls: Counter[str] = Counter()
+    opened = cv2.VideoCapture
+
+    class Counted:
+        def __init__(self, *words: object) -> None:
+            calls["open"] += 1
+            self.device = opened(*words)
+
+        def __getattr__(self, name: str) -> object:
+            calls[name] += 1
+            return getattr(self.device, name)
+
+    monkeypatch.setattr(cv2, "VideoCapture", Counted)
+    index = index_frames(path, max_video_frames=5)
+    assert calls["grab"] == 21 and calls["retrieve"] == 5  # the last grab finds the end; others are not converted
+    assert calls["set"] == calls["read"] == 0
+    before = calls.copy()
+    for i in (3, 0, 4, 1, 2, 3):  # as training reads them
+        index.read(i)
+    assert calls == before
 
 
 @pytest.mark.parametrize("claimed", [None, 3, 20])
