@@ -42,6 +42,20 @@ def preset_values(name: str, defaults: Mapping[str, Any], usual: OptimConfig) ->
     return merged
 
 
+def preset_sets(name: str, usual: OptimConfig) -> list[str]:
+    """A preset for settings that are complete: the same step in parts that fit, as ``key=value``; rates stay.
+
+    Args:
+        name: a key of ``PRESETS``.
+        usual: the optimiser's settings; images a step stay.
+    """
+    batch, checkpointing = PRESETS[name]
+    images = usual.batch * usual.accumulate
+    part = max(size for size in range(1, images + 1) if images % size == 0 and size <= batch)
+    sets = [f"optim.batch={part}", f"optim.accumulate={images // part}", 'precision="bf16"']
+    return [*sets, f"checkpointing={str(checkpointing).lower()}"]
+
+
 def describe_preset(name: str, values: Mapping[str, Any]) -> str:
     """One line of what :func:`preset_values` gave, for the user."""
     told = [f"{key}={str(values[key]).lower()}" for key in ("precision", "checkpointing")]
