@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..cli import PRESETS
+
 if TYPE_CHECKING:
     from .jobs import Job
+    from .plan import Study
 
 
 @click.command(short_help="Run a table of variants over seeds.")
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
 @click.option("--jobs", "at_once", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting of every run.")
 @click.option("--allow", is_flag=True, help="Go on where images or boxes are not as many as the benchmark has.")
-@click.option("--dry-run", is_flag=True, help="Print what would run, and run nothing.")
+@click.option("--preset", type=click.Choice(PRESETS), help="Every step in parts that fit a GPU of this memory.")
+@click.option("--dry-run", is_flag=True, help="Print what would run, its steps, memory and hours, and run nothing.")
+@click.option(
+    "--gpu", metavar="NAME", help="GPU that --dry-run reckons with (A100, RTX 3090, ...); the one found here."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document of all results.")
 def study(
     config: Path,
@@ -36,7 +43,9 @@ def study(
     at_once: int,
     overrides: tuple[str, ...],
     allow: bool,
+    preset: str | None,
     dry_run: bool,
+    gpu: str | None,
     as_json: bool,
 ) -> None:
     """Train and adapt every variant of a table with every seed, and compare.
@@ -56,14 +65,14 @@ def study(
     from .process import Processes, environment, run_job
     from .run import failure_report, run_study, study_lock
 
-    plan = load_study(config, data, overrides)
+    plan = load_study(config, data, overrides, preset)
     if seeds:
         plan = replace(plan, seeds=seeds)
     out = out if out is not None else Path("runs") / config.stem
     plan = located(plan, out)
     jobs = list_jobs(plan, out, names, check_data=not plan.described)
     if dry_run:
-        _show(jobs, as_json)
+        _show(plan, jobs, out, gpu, as_json)
         return
     with study_lock(out) as lock:
         plan = make_ready(plan, out, parts_of([job.row for job in jobs]), allow=allow)
@@ -86,19 +95,14 @@ def study(
         raise failure_report(outcome.failed)
 
 
-def _show(jobs: list[Job], as_json: bool) -> None:
-    import shlex
+def _show(plan: Study, jobs: list[Job], out: Path, gpu_name: str | None, as_json: bool) -> None:
+    from .dry_run import plan_runs, summary_of
+    from .gpus import gpu_here, gpu_named
 
-    from .process import command_of
-    from .run import state_of_job
-
-    told = []
-    for job in jobs:
-        draw = f"{shlex.join(['ptedge', *job.draw])} && " if job.labels is not None and not job.labels.exists() else ""
-        command = draw + shlex.join(["ptedge", *command_of(job)])
-        told.append({"variant": job.row.name, "seed": job.seed, "state": state_of_job(job), "command": command})
+    runs = plan_runs(plan, jobs, gpu_named(gpu_name) if gpu_name is not None else gpu_here())
     if as_json:
-        click.echo(json.dumps(told, indent=2))
-        return
-    for one in told:
-        click.echo(f"# {one['variant']}, seed {one['seed']}: {one['state']}\n{one['command']}")
+        click.echo(json.dumps([one.to_json() for one in runs], indent=2))
+    else:
+        for one in runs:
+            click.echo(one.text())
+    click.echo(summary_of(plan, out, runs), err=True)

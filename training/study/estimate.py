@@ -16,14 +16,15 @@ from .load import settings_of
 from .plan import Row, Study
 
 GIB = 2**30
-CONTEXT = 0.6 * GIB  # CUDA's own, and cuDNN's and cuBLAS's work space
-SPARE = 1.15  # on activations: the allocator's gaps, and the small tensors that are not counted
+CONTEXT = 1.0 * GIB  # CUDA's own, and what cuDNN and cuBLAS work in
+SPARE = 1.5  # on activations: the allocator's gaps, convolutions' work space, small tensors that are not counted
 SHARE_OF_PEAK = (0.2, 0.5)  # of a GPU's peak that training of convolutions reaches, lowest and highest taken
 CLASSES = 8  # where the data do not say; it hardly matters
 
 HOW = (
     "Memory: weights, gradients, momenta and copies of the model; what autograd keeps of every layer, counted on the "
-    "real network without computing it; the widest layer once more; 15 % for gaps; 0.6 GiB for CUDA. "
+    "real network without computing it; the widest layer once more; half as much again for gaps and work space; 1 GiB "
+    "for CUDA. "
     f"Hours: floating-point operations of all passes over {SHARE_OF_PEAK[0]:.0%} to {SHARE_OF_PEAK[1]:.0%} of the "
     "GPU's dense peak by its data sheet; scoring, monitors and reading images come on top, and too few cores make it "
     "slower. Neither was measured on a GPU: look at peak_memory_mib and speed in summary.json of a short run"

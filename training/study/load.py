@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 from ptedge.config import from_dict, load_config, read_toml
 from ptedge.errors import ConfigError
 
+from ..presets import preset_sets
 from .described import take_described
-from .plan import ADAPTING, Row, Study, slug
+from .plan import Row, Study, slug
 
 if TYPE_CHECKING:
     from ..config import AdaptConfig, TrainConfig
 
 
-def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = ()) -> Study:
+def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = (), preset: str | None = None) -> Study:
     """Read a study and check all that can be checked without running it.
 
     Args:
         path: TOML.
         data: replaces ``data.root``.
         overrides: ``key=value`` for every run, which win; ``model.*`` only for runs that make a model.
+        preset: for a GPU's memory, of :data:`~ptedge.training.presets.PRESETS`: every row's step in parts that fit.
 
     Returns:
         The study with absolute paths.
@@ -38,17 +40,18 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
     for key in ("described", "counted"):  # of Study, and made of other tables
         if key in values:
             raise ConfigError(f"{path}: unknown key {key!r}; data are described in [describe.source] and the like")
-    _complete(values, path.resolve().parent, data, overrides)
+    _complete(values, path.resolve().parent, data)
     for part in _tables(values, "row"):
         from_dict(Row, part, f"{path}: row {part.get('name', '')!r}")  # so that what is wrong names its row
     study = replace(from_dict(Study, values, str(path)), described=described)
     _check_rows(study, path)
     _check_sweeps(study, path)
+    if preset is not None:
+        study = _with_sets(study, lambda row: preset_sets(preset, _settings(study, row, path).optim))
+    # an adaptation has the model of the row it starts from
+    study = _with_sets(study, lambda row: [v for v in overrides if not (row.adapts and v.startswith("model."))])
     for row in study.row:
-        try:
-            settings = settings_of(study, row)
-        except ConfigError as error:
-            raise ConfigError(f"{path}: row {row.name!r}: {error}") from None
+        settings = _settings(study, row, path)
         if settings.convention != study.convention:
             raise ConfigError(
                 f"{path}: row {row.name!r} has the setting convention={settings.convention}, the study "
@@ -57,8 +60,8 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
     return study
 
 
-def _complete(values: dict[str, Any], here: Path, data: Path | None, overrides: Sequence[str]) -> None:
-    """Bring a TOML's values into the form of :class:`Study`: absolute paths, lists for tables, the command's wishes."""
+def _complete(values: dict[str, Any], here: Path, data: Path | None) -> None:
+    """Bring a TOML's values into the form of :class:`Study`: absolute paths, lists for tables."""
     for part in (*_tables(values, "row"), *_tables(values, "spread")):
         if isinstance(part.get("paper"), dict):
             part["paper"] = list(part["paper"].items())
@@ -69,15 +72,22 @@ def _complete(values: dict[str, Any], here: Path, data: Path | None, overrides: 
             part["config"] = _absolute(here, part["config"])
         if isinstance(part.get("sweep"), dict):  # one sweep needs no list around it
             part["sweep"] = [part["sweep"]]
-        # an adaptation has the model of the row it starts from
-        fitting = [one for one in overrides if not (one.startswith("model.") and part.get("kind") in ADAPTING)]
-        if fitting and isinstance(part.get("set", []), list):
-            part["set"] = [*part.get("set", []), *fitting]
     if "convention" in values and isinstance(values.get("set", []), list):
         values["set"] = [*values.get("set", []), f"convention={values['convention']}"]
     place = values.setdefault("data", {})
     if isinstance(place, dict):
         place["root"] = str(data.resolve()) if data is not None else _absolute(here, place.get("root", "."))
+
+
+def _settings(study: Study, row: Row, path: Path) -> TrainConfig | AdaptConfig:
+    try:
+        return settings_of(study, row)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: row {row.name!r}: {error}") from None
+
+
+def _with_sets(study: Study, more: Callable[[Row], Sequence[str]]) -> Study:
+    return replace(study, row=tuple(replace(row, set=(*row.set, *more(row))) for row in study.row))
 
 
 def _check_rows(study: Study, path: Path) -> None:

@@ -12,7 +12,6 @@ from ptedge.scores.convention import CONVENTIONS, VOC
 from .described import Counted, Described
 
 KINDS = ("train", "oracle", "adapt", "source_free")
-ADAPTING = KINDS[2:]
 ROLES = ("source", "oracle", "beside")  # see Study
 SETTINGS = ("source only", "with source", "source-free", "oracle")  # of published numbers
 Paper = tuple[tuple[str, float], ...]
@@ -115,7 +114,7 @@ class Row:
     @property
     def adapts(self) -> bool:
         """It starts from another row's checkpoint."""
-        return self.kind in ADAPTING
+        return self.kind in ("adapt", "source_free")
 
 
 @dataclass(frozen=True)
