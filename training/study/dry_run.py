@@ -78,6 +78,8 @@ class Planned:
             told += f", {shown_hours(self.hours)} GPU hours"
         if self.fits is False and self.gpu is not None:
             told += f": more than the {self.gpu.memory:.0f} GiB of {self.gpu.name}, see --preset"
+        if self.gpu is not None and one.precision == "bf16" and not self.gpu.has_bf16:
+            told += f"; {self.gpu.name} has no bfloat16: --set precision=fp16"
         return f"# {self.job.row.name}, seed {self.job.seed}: {self.state}\n# {told}\n{self.command}"
 
 

@@ -40,18 +40,18 @@ class Estimate:
         images: labelled and unlabelled images a step; 0 for those it does without.
         memory: GiB of the GPU at its fullest.
         operations: floating-point operations of all steps.
-        half: products are bf16 or fp16.
+        precision: of products, ``fp32``, ``bf16`` or ``fp16``.
     """
 
     steps: int
     images: tuple[int, int]
     memory: float
     operations: float
-    half: bool
+    precision: str = "fp32"
 
     def hours(self, gpu: Gpu) -> tuple[float, float] | None:
         """Fewest and most GPU hours; ``None`` where the GPU's peak is not known."""
-        peak = (gpu.half if self.half else gpu.single) * 1e12
+        peak = (gpu.single if self.precision == "fp32" else gpu.half) * 1e12
         if not peak:
             return None
         low, high = SHARE_OF_PEAK
@@ -79,7 +79,7 @@ def estimate_of(study: Study, job: Job) -> Estimate:
         images=(labelled, unlabelled),
         memory=_memory(cost, settings, part, domains, copies=2 if unlabelled else 0) / GIB,
         operations=operations * settings.optim.steps,
-        half=half,
+        precision=settings.precision,
     )
 
 
