@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -72,7 +73,7 @@ def image_cost(config: ModelConfig, num_classes: int, proposals: int, *, half: b
     heads = _Kept()
     with FlopCounterMode(display=False) as counter, heads:
         _heads(model, x, pooled)
-    weights = {p.untyped_storage()._cdata for p in model.parameters()}
+    weights = {StorageWeakRef(p.untyped_storage()) for p in model.parameters()}
     return ImageCost(
         frozen=frozen,
         trained=trained,
@@ -103,7 +104,7 @@ class _Kept:
     """Inside, notes every tensor that autograd keeps, each memory once."""
 
     def __init__(self) -> None:
-        self.tensors: dict[int, Tensor] = {}
+        self.tensors: dict[StorageWeakRef, Tensor] = {}
         self.hooks = saved_tensors_hooks(self._note, lambda x: x)
 
     def __enter__(self) -> None:
@@ -113,10 +114,10 @@ class _Kept:
         self.hooks.__exit__(*error)  # type: ignore[no-untyped-call]
 
     def _note(self, tensor: Tensor) -> Tensor:
-        self.tensors.setdefault(tensor.untyped_storage()._cdata, tensor)
+        self.tensors.setdefault(StorageWeakRef(tensor.untyped_storage()), tensor)
         return tensor
 
-    def bytes(self, without: set[int], size: int) -> float:
+    def bytes(self, without: set[StorageWeakRef], size: int) -> float:
         return sum(_bytes(tensor, size) for key, tensor in self.tensors.items() if key not in without)
 
 
