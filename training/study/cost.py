@@ -73,7 +73,7 @@ def image_cost(config: ModelConfig, num_classes: int, proposals: int, *, half: b
     heads = _Kept()
     with FlopCounterMode(display=False) as counter, heads:
         _heads(model, x, pooled)
-    weights = {StorageWeakRef(p.untyped_storage()) for p in model.parameters()}
+    weights = {_memory(p) for p in model.parameters()}
     return ImageCost(
         frozen=frozen,
         trained=trained,
@@ -95,9 +95,9 @@ def _heads(model: ProbabilisticFasterRCNN, features: Tensor, pooled: Tensor) -> 
     for layer in (rpn.objectness, rpn.deltas, rpn.variances):
         if layer is not None:
             layer(hidden)
-    for layer in (roi.logits, roi.deltas, roi.variances):
-        if layer is not None:
-            layer(active)
+    for predictor in (roi.logits, roi.deltas, roi.variances):
+        if predictor is not None:
+            predictor(active)
 
 
 class _Kept:
@@ -111,10 +111,10 @@ class _Kept:
         self.hooks.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self.hooks.__exit__(*error)  # type: ignore[no-untyped-call]
+        self.hooks.__exit__(*error)
 
     def _note(self, tensor: Tensor) -> Tensor:
-        self.tensors.setdefault(StorageWeakRef(tensor.untyped_storage()), tensor)
+        self.tensors.setdefault(_memory(tensor), tensor)
         return tensor
 
     def bytes(self, without: set[StorageWeakRef], size: int) -> float:
@@ -143,3 +143,8 @@ class _Widest:
 
 def _bytes(tensor: Tensor, size: int) -> float:
     return float(tensor.numel() * (size if tensor.is_floating_point() else tensor.element_size()))
+
+
+def _memory(tensor: Tensor) -> StorageWeakRef:
+    """What two tensors that share their memory have in common."""
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
