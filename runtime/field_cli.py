@@ -9,6 +9,7 @@ import click
 
 from .click_options import JSON, byte_size
 
+FORMATS = ("coco", "yolo", "cvat", "labelstudio", "fiftyone")  # of prelabels/choose.py, which --help need not load
 FIELD = click.argument("folder", metavar="FIELD", type=click.Path(path_type=Path))
 
 
@@ -46,23 +47,35 @@ def summary(folder: Path, as_json: bool) -> None:
 
 @field.command()
 @FIELD
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="COCO json to write.")
+@click.option(
+    "--to", "form", type=click.Choice(FORMATS), help="Format; --out is then a folder, and the images go with it."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="COCO json to write; with --to a folder.")
 @click.option(
     "--min-score", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Leave out lower scores."
 )
 @click.option("--license", "license_name", default="unknown", show_default=True, help="Licence of the images.")
-def export(folder: Path, out: Path, min_score: float, license_name: str) -> None:
-    """Write the detections as COCO pre-labels, to correct in an annotation tool.
+def export(folder: Path, form: str | None, out: Path, min_score: float, license_name: str) -> None:
+    """Write the detections as pre-labels, to correct in an annotation tool.
 
     \b
-    Example:
+    Examples:
       ptedge field export field --out prelabels.json --min-score 0.5
+      ptedge field export field --to cvat --out for_cvat
     """
     from ptedge.folders import set_file_aside
 
     from .field import export_coco, open_field
+    from .prelabels.choose import write_prelabels
 
     opened = open_field(folder)
+    if form is not None:
+        written = write_prelabels(opened, out, form, min_score, license_name)
+        left = ", ".join(f"{count} {why}" for why, count in written.left_out.items() if count)
+        click.echo(f"wrote {out} ({form}): {written.images} images, {written.boxes} boxes", err=True)
+        if left:
+            click.echo(f"boxes left out: {left}", err=True)
+        return
     set_file_aside(out)  # labels corrected by hand may have been saved there
     count = export_coco(opened, out, min_score, license_name)
     click.echo(f"wrote {out}: {count} images of {folder / 'images'}", err=True)

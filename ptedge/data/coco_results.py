@@ -99,6 +99,11 @@ class CocoWriter:
                 file.write("]")
             file.write("}\n")
 
+    def discard(self) -> None:
+        """Give the document up: nothing is written."""
+        self._images.close()
+        self._annotations.close()
+
     def _add(self, file_name: str, width: int, height: int, detections: Detections) -> None:
         image_id = self._images.count + 1
         self._images.add(coco_image(image_id, file_name, width, height))
@@ -121,6 +126,9 @@ class _Spool:
     def add(self, value: dict[str, Any]) -> None:
         self._file.write((",\n" if self.count else "\n") + json.dumps(value, ensure_ascii=False))
         self.count += 1
+
+    def close(self) -> None:
+        self._file.close()
 
     def move_to(self, file: IO[str]) -> None:
         self._file.seek(0)
