@@ -9,8 +9,9 @@ import click
 
 from ptedge.backends.predictor import Predictor, open_predictor
 from ptedge.data import open_dataset
-from ptedge.errors import PtedgeError
+from ptedge.errors import MissingExtraError, PtedgeError
 from ptedge.frames.source import FrameIndex, index_frames
+from ptedge.scores.convention import CONVENTIONS, VOC
 from ptedge.scores.evaluation import evaluate_model
 
 from .gather import Facts, table_of
@@ -62,7 +63,7 @@ def _opened(opened: contextlib.ExitStack, facts: Facts, path: Path, findings: Fi
         return None
     try:
         predictor = open_predictor(path)
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, MissingExtraError):
         command = f"ptedge export {path} --out BUNDLE && ptedge report {facts.run} BUNDLE"
         findings.notes.append(
             (f"{path.name} is a checkpoint, and torch is not installed here. A bundle needs none:", command)
@@ -122,9 +123,11 @@ def _scores(facts: Facts, models: list[tuple[str, Predictor | None]], val: Path 
     if val is None:
         recorded = dict(table_of(facts.summary, "val"))
         return {_name(facts): recorded} if recorded else {}
+    # by the run's own rule, where it has scored, so that its numbers and these can be compared
+    convention = CONVENTIONS.get(str(table_of(facts.summary, "val").get("convention")), VOC)
     for title, predictor in models:
         if predictor is not None:
             dataset = open_dataset(val, class_names=predictor.class_names, use="score")
             click.echo(f"scoring the {title} on {len(dataset)} labelled images", err=True)
-            scores[title] = evaluate_model(predictor, dataset).to_json()
+            scores[title] = evaluate_model(predictor, dataset, convention=convention).to_json()
     return scores

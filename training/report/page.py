@@ -19,6 +19,7 @@ from .sections import (
     estimate_part,
     lineage_part,
     loss_charts,
+    measured_on,
     missing,
     monitor_charts,
     settings_part,
@@ -129,7 +130,7 @@ def _tiles(facts: Facts, findings: Findings) -> Markup | None:
     for _, report in facts.benchmarks[:1]:
         for run in (report.get("runs") or [])[:1]:
             value = table_of(table_of(run, "latency_ms"), "end_to_end").get("median")
-            tiles.append((number(value, 1, "ms"), f"an image, {run.get('name')} on {run.get('backend')}"))
+            tiles.append((number(value, 1, "ms"), f"an image, {measured_on(run)}"))
     if isinstance(seconds := facts.summary.get("seconds"), (int, float)):
         tiles.append((duration(seconds), f"for {number(facts.summary.get('steps'))} steps"))
     items = [element("li", element("b", value), element("span", text)) for value, text in tiles]

@@ -29,7 +29,9 @@ def score_table(scores: Mapping[str, Scores]) -> Markup:
             number(100 * values[name], 1) if _is_number(values.get(name)) else "-" for name in ("AP50", "AP75", "AP")
         ]
         rows.append((title, *shares, number(values.get("boxes")), number(values.get("images"))))
-    return table(("model", "AP50", "AP75", "AP", "boxes", "images"), rows, "Average precision on labelled frames, in %")
+    rules = dict.fromkeys(str(values["convention"]) for values in scores.values() if values.get("convention"))
+    caption = "Average precision on labelled frames, in %" + (f"; convention: {', '.join(rules)}" if rules else "")
+    return table(("model", "AP50", "AP75", "AP", "boxes", "images"), rows, caption)
 
 
 def side_table(scores: Mapping[str, Scores]) -> Markup | None:

@@ -92,7 +92,7 @@ def speed_part(facts: Facts) -> Markup | None:
             cells = [number(table_of(times, stage).get("median"), 1) for stage in STAGES]
             tail = number(table_of(times, "end_to_end").get("p95"), 1)
             rate = number(table_of(run, "throughput").get("images_per_second"), 1)
-            rows.append((f"{run.get('name')}, {run.get('backend')}, {run.get('precision')}", *cells, tail, rate))
+            rows.append((measured_on(run), *cells, tail, rate))
         heads = ("model and backend", *STAGES.values(), "in all, 95th of 100", "images a second")
         machine = table_of(report, "environment")
         where = machine.get("machine") or machine.get("cpu") or "an unnamed machine"
@@ -100,6 +100,12 @@ def speed_part(facts: Facts) -> Markup | None:
         caption = f"Median ms a call on {where}{f', {gpu}' if gpu else ''} ({path.name}, {report.get('created', '')})"
         parts.append(table(heads, rows, caption))
     return join(parts) if parts else None
+
+
+def measured_on(run: Mapping[str, Any]) -> str:
+    """What was measured, in words: its name, where it is no more than the backend's, is left out."""
+    words = (run.get("name"), run.get("backend"), run.get("precision"))
+    return ", ".join(dict.fromkeys(str(word) for word in words if word))
 
 
 def training_speed(facts: Facts) -> str | None:
@@ -146,7 +152,7 @@ def estimate_part(facts: Facts) -> Markup | None:
     """What was estimated without labels, and calibrations: whatever is recorded under such a name."""
     found: dict[str, Any] = {}
     for source in (facts.summary, facts.model, facts.manifest):
-        found |= {key: value for key, value in source.items() if _is_estimate(key) and value not in (None, {}, [])}
+        found |= {key: value for key, value in source.items() if _is_estimate(key) and not _is_nothing(value)}
     if not found:
         return None
     rows = [(name, _plain(value)) for key, value in found.items() for name, value in _flat(key, value)]
@@ -162,6 +168,13 @@ def duration(seconds: float) -> str:
 
 def _is_estimate(key: str) -> bool:
     return any(word in key for word in ("estimate", "sigma_scale", "side_offset", "calibrat", "intervals"))
+
+
+def _is_nothing(value: Any) -> bool:
+    """Not known, or a calibration that changes nothing."""
+    return value in (None, {}, []) or (
+        isinstance(value, (list, tuple)) and len(set(map(str, value)) - {"0.0", "1.0"}) == 0
+    )
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from made_field import collect
 from made_run import write_run
+from tiny_model import tiny_bundle
 from training_shell import Shell
 
 from ptedge.errors import InputError
@@ -49,6 +53,32 @@ def test_report__says_where_the_start_is_only_what_the_run_kept(run: Path, pretr
 def test_report__without_models_and_frames_still_has_the_curves(tmp_path: Path) -> None:
     page = written(write_run(tmp_path / "run"))
     assert "Total loss" in page and "model.pt is not there" in page
+
+
+def test_report__without_torch_a_bundle_and_a_field_folder_show_before_and_after(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    (run / "model.pt").write_bytes(b"of no use here")
+    bundle = tiny_bundle(tmp_path / "bundle")
+    classes = list(bundle.manifest.class_names)
+    (run / "summary.json").write_text(json.dumps({"command": "adapt", "classes": classes}))
+    collect(tmp_path / "field", count=3)
+    about = json.loads((tmp_path / "field" / "field.json").read_text())
+    (tmp_path / "field" / "field.json").write_text(json.dumps({**about, "class_names": classes}))
+    code = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "torchvision", "timm", "matplotlib", "tensorboard"):
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+sys.argv = ["ptedge", "report", {str(run)!r}, {str(tmp_path / "field")!r}, {str(bundle.path)!r}]
+from ptedge.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    page = (run / "report.html").read_text()
+    assert "collected by hash" in page and "adapted model" in page and page.count("data:image/jpeg") >= 2 * 3
 
 
 def test_report__no_run_is_one_sentence(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def test_build_page__says_what_is_missing_and_how_to_make_it(tmp_path: Path) -> 
 
 def test_build_page__estimates_and_benchmarks_are_shown_where_they_are(tmp_path: Path) -> None:
     facts = made_facts(tmp_path / "run")
-    facts.summary = {**facts.summary, "estimate": {"AP50": 0.625}, "sigma_scale": [1.5, 1, 1, 2]}
+    facts.summary = {**facts.summary, "estimate": {"AP50": 0.625}, "sigma_scale": [1.5, 1.0, 1.0, 2.0]}
+    facts.manifest = {"side_offset": (0.0, 0.0, 0.0, 0.0), "calibrated": None}  # nothing to show
     times = {"end_to_end": {"median": 12.34, "p95": 20.0}, "infer": {"median": 10.0}}
     run = {
         "name": "bundle",
@@ -126,7 +127,8 @@ def test_build_page__estimates_and_benchmarks_are_shown_where_they_are(tmp_path:
     }
     facts.benchmarks.append((Path("benchmark.json"), {"runs": [run], "environment": {"cpu": "a processor"}}))
     page = build_page(facts, Findings())
-    assert "<td>0.625</td>" in page and "<td>1.5, 1, 1, 2</td>" in page
+    assert "<td>0.625</td>" in page and "<td>1.5, 1, 1, 2</td>" in page and "side offset" not in page
+    assert "bundle, cpu, fp32" in page
     assert "12.3 ms" in page and "<td>20.0</td><td>80.0</td>" in page and "a processor" in page
 
 

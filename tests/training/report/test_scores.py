@@ -7,7 +7,8 @@ from ptedge.training.report.scores import coverage_chart, score_table, side_draw
 
 
 def test_score_table__in_percent_and_a_dash_for_what_is_not_known() -> None:
-    made = score_table({"source model": SCORES, "adapted model": {"AP50": None}})
+    made = score_table({"source model": {**SCORES, "convention": "voc"}, "adapted model": {"AP50": None}})
+    assert "in %; convention: voc</caption>" in made
     assert "<td>50.0</td><td>25.0</td><td>30.0</td><td>30</td><td>12</td>" in made
     assert "<td>-</td>" in made
 
