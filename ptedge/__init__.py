@@ -57,6 +57,7 @@ __all__ = [
     "legend",
     "lettering",
     "preprocess",
+    "progress",
     "signals",
     "text",
     "verbosity",

@@ -22,6 +22,7 @@ from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import atomic_write, cut_last_line, parse_json, read_bounded, write_error, write_json
 from ptedge.folders import LOCK_NAME
+from ptedge.progress import tracked
 
 SCHEMA = 1
 FIELD_NAME = "field.json"
@@ -234,7 +235,7 @@ def export_coco(folder: FieldFolder, out: Path, min_score: float, license_name: 
     """
     writer = CocoWriter(out, folder.class_names, f"Pre-labels of ptedge field folder {folder.path.name}", license_name)
     count = 0
-    for record in folder.records():
+    for record in tracked(folder.records(), "exporting", total=folder.images):
         found = Detections.from_json(record["detections"])
         kept = found.select(found.scores >= min_score)
         writer.add(Path(record["file"]).name, record["width"], record["height"], kept)

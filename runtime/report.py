@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,6 @@ from .sinks.files import Sink
 from .sinks.push import PushSink
 
 SKIPPED_SHOWN = 10
-PROGRESS_EVERY = 1.0  # seconds
 
 
 def run_report(
@@ -104,25 +102,3 @@ def _tell_outputs(report: dict[str, Any]) -> None:
 def log(text: str) -> None:
     """A line on stderr."""
     click.echo(text, err=True)
-
-
-class Progress:
-    """A line on the terminal that is overwritten, once a second at most."""
-
-    def __init__(self, count: int | None) -> None:
-        """Start.
-
-        Args:
-            count: frames to come; ``None`` when unknown.
-        """
-        self._of = f"/{count}" if count else ""
-        self._last = time.monotonic()
-        self._start = self._last
-
-    def __call__(self, counters: RunCounters) -> None:
-        """Show where the run is."""
-        now = time.monotonic()
-        if now - self._last >= PROGRESS_EVERY:
-            self._last = now
-            rate = counters.frames / (now - self._start)
-            click.echo(f"\r{counters.frames}{self._of} frames, {rate:.1f} frames/s ", err=True, nl=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ptedge.folders import hold_folder, take_folder
 from ptedge.frames.address import is_live
 from ptedge.frames.source import FrameSource, open_frames
 from ptedge.frames.status import LiveOptions, SourceEvent
+from ptedge.progress import Progress
 from ptedge.signals import finishing
 
 from .counters import RunCounters, RunSource
@@ -27,7 +27,7 @@ from .page.serve import LiveServer
 from .page.status import RunStatus
 from .page.view import LiveView
 from .pipeline import Pipeline, Rules
-from .report import Progress, log, run_report, tell
+from .report import log, run_report, tell
 from .results import COMMAND, DEFAULT_OUT, begin_results
 from .sinks.choose import default_saves, open_sinks
 from .sinks.collect import FieldSink
@@ -74,6 +74,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
         view = _open_view(options.serve, status, opened) if options.serve is not None else None
         sinks = _open_files(out, save, sources, options.output, predictor) if out is not None else []
         sinks += [sink for sink in (collector, push, view) if sink is not None]
+        progress = opened.enter_context(Progress("detecting", _count(sources), "frames"))
         pipeline = Pipeline(
             sources=[about.source if about.source is not None else () for about in sources],
             predictor=predictor,
@@ -81,7 +82,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
             counters=counters,
             rules=_rules(sources, options.output, realtime),
             stop=stop.event,
-            progress=Progress(_count(sources)) if sys.stderr.isatty() else None,
+            progress=lambda counters: progress(counters.frames),
         )
         status.waiting = lambda: pipeline.waiting
         _run(pipeline, counters)

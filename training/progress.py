@@ -12,6 +12,10 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ptedge.progress import WORTH_A_LINE, in_words
+
+PACE_KNOWN = 2.0  # seconds after which steps are timed well enough
+
 
 def _short(name: str) -> str:
     return name.replace("target_", "t-").replace("labelled_", "l-").removesuffix("_cls").replace("_", " ")
@@ -38,6 +42,8 @@ class TrainingProgress:
             console=self.console,
             disable=not self.console.is_terminal,
         )
+        self.begun: tuple[int, float] | None = None  # steps done, and when
+        self.told = False
         self.task = self.bar.add_task(name, total=steps, completed=first_step, text="")
 
     def __enter__(self) -> TrainingProgress:
@@ -50,8 +56,18 @@ class TrainingProgress:
         self.bar.stop()
 
     def step(self, done: int) -> None:
-        """Move the bar."""
+        """Move the bar; where there is none, say once how long the run will take."""
         self.bar.update(self.task, completed=done)
+        if self.begun is None:  # the first step starts workers, too, and tells nothing of the pace
+            self.begun = (done, time.monotonic())
+        first, start = self.begun
+        seconds = time.monotonic() - start
+        if self.told or self.console.is_terminal or seconds < PACE_KNOWN or done == first:
+            return
+        self.told = True
+        left = seconds * (self.steps - done) / (done - first)
+        if left >= WORTH_A_LINE:
+            click.echo(f"{self.steps} steps, about {in_words(left)} to go", err=True)
 
     def note(self, text: str) -> None:
         """Show a line above the bar."""
@@ -63,7 +79,8 @@ class TrainingProgress:
         text = (
             f"loss {values['loss']:.3f} ({', '.join(parts)}) {extra}".rstrip() if "loss" in values else "no finite loss"
         )
-        self.bar.update(self.task, completed=done, text=text)
+        self.bar.update(self.task, text=text)
+        self.step(done)
         if not self.console.is_terminal:
             click.echo(f"step {done}/{self.steps}  {text}", err=True)
 

@@ -17,6 +17,7 @@ from ptedge.backends.trt import load_tensorrt
 from ptedge.errors import ArtifactError, InputError
 from ptedge.files import make_output_folder, sha256_file
 from ptedge.machine.memory import main_memory
+from ptedge.progress import in_words
 
 from .options import BuildOptions
 from .process import run_worker
@@ -71,6 +72,8 @@ def build_engine(
             return known, False
     tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
     tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
+    before = max((known.seconds for known in bundle.manifest.engines), default=None)
+    tell("this takes minutes" if before is None else f"an engine of this bundle took {in_words(before)} before")
     record = _build_into(bundle, record, options, timing_cache, tell)
     add_record(bundle.path / MANIFEST_NAME, record)
     if key is not None:

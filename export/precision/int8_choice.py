@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.graph_contract import IMAGES
+from ptedge.progress import tracked
 
 from ..onnx_graph import OnnxGraph, Proto, graph_with_outputs
 from ..onnx_run import Arrays, open_graph, run_graph
@@ -61,7 +62,8 @@ def choose_layers(
     work = multiplications(proto)
     found = []
     for ranges, graph in quantised.items():
-        errors = {name: meter.error(graph, [name]) for name in layers.weighted}
+        every = tracked(layers.weighted, f"int8: layers, ranges by {ranges}", "layers")
+        errors = {name: meter.error(graph, [name]) for name in every}
         chosen: list[str] = []
         for name in sorted(errors, key=lambda name: errors[name] ** 2 / work[name]):
             if sum(errors[other] ** 2 for other in (*chosen, name)) <= limit**2:  # independent roundings add in squares

@@ -17,6 +17,7 @@ from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.frames.images import read_image
 from ptedge.preprocess import Letterbox
+from ptedge.progress import tracked
 from ptedge.scores.evaluation import EvaluationResult, score_detections
 
 from ..network_inputs import Images
@@ -90,7 +91,7 @@ def answer_data(answer: Answer, dataset: Dataset, size: tuple[int, int], sigma_s
     found: list[Detections] = []
     height, width = size
     factors = np.array(sigma_scale, np.float32)
-    for start in range(0, len(dataset.samples), GROUP):
+    for start in tracked(range(0, len(dataset.samples), GROUP), "labelled data", f"groups of {GROUP} images"):
         images = [read_image(sample.path) for sample in dataset.samples[start : start + GROUP]]
         boxes = [Letterbox(image.shape[1], image.shape[0], height, width) for image in images]
         inputs = np.stack([box.image(image).transpose(2, 0, 1) for box, image in zip(boxes, images, strict=True)])

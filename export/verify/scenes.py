@@ -9,6 +9,7 @@ import numpy as np
 from ptedge.artifacts.bundle import Bundle
 from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
+from ptedge.progress import tracked
 
 from ..network_inputs import FRAMES, Images
 from .answers import Outputs, infer_all, to_rows
@@ -47,7 +48,8 @@ class SceneChecks:
             tried: names it.
             runner: it, ready to run.
         """
-        outputs = {name: infer_all(runner, images) for name, images in self._scenes.items()}
+        scenes = tracked(self._scenes.items(), f"comparing {tried.name}", "scenes")
+        outputs = {name: infer_all(runner, images) for name, images in scenes}
         checks = [self._check_promises(tried, outputs), self._check_repeatable(tried, runner, outputs[REPEATED])]
         answers = {name: to_rows(value) for name, value in outputs.items()}
         compared: list[tuple[str, BundleCheck]] = []  # scene, what was found on it

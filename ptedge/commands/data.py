@@ -63,6 +63,7 @@ def check(path: Path, split: str | None, layout: str | None, as_json: bool) -> N
       ptedge data check data/source/train.json
     """
     from ptedge.data.report import find_problems, unusable_boxes
+    from ptedge.progress import Progress
 
     public = layout_of(path, layout)
     if public is not None:
@@ -71,11 +72,8 @@ def check(path: Path, split: str | None, layout: str | None, as_json: bool) -> N
     dataset = _open(path, split)
     total = len(dataset)
 
-    def progress(done: int) -> None:
-        if done % 500 == 0:
-            click.echo(f"{done} of {total} images", err=True)
-
-    problems = find_problems(dataset, progress)
+    with Progress("opening", total) as progress:
+        problems = find_problems(dataset, progress)
     unusable, unread = unusable_boxes(dataset), sum(dataset.passed_over.values())
     sound = not problems and not unusable and not unread
     if as_json:

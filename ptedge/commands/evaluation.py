@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from ptedge.data import open_dataset
 from ptedge.errors import InputError
 from ptedge.figures import NO_MATPLOTLIB, can_draw
 from ptedge.folders import hold_folder
+from ptedge.progress import Progress
 from ptedge.scores.convention import VOC, convention_named
 from ptedge.scores.evaluation import EvaluationResult, evaluate_model
 
@@ -67,7 +67,8 @@ def score_model(
     dataset = open_dataset(data, class_names=predictor.class_names, split=options.split, use="score")
     if options.limit is not None:
         dataset = dataclasses.replace(dataset, samples=dataset.samples[: options.limit])
-    result = evaluate_model(predictor, dataset, _show_progress, rule)
+    with Progress("scoring", len(dataset)) as progress:
+        result = evaluate_model(predictor, dataset, lambda done, _: progress(done), rule)
     document = {
         **result.to_json(),
         "model": str(model),
@@ -95,10 +96,3 @@ def _draw_sides(result: EvaluationResult, title: str, path: Path) -> None:
         click.echo(f"no {path.name}: {NO_MATPLOTLIB}", err=True)
     elif plot_sides(result, title, path) is None:
         click.echo(f"no {path.name}: no detection found its box", err=True)
-
-
-def _show_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{done}/{total} images", err=True, nl=done == total)
-    elif done == total or done % max(1, total // 10) == 0:
-        click.echo(f"{done}/{total} images", err=True)

@@ -11,6 +11,7 @@ from ptedge.artifacts.trust import Trust
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.frames.source import open_frames
+from ptedge.progress import tracked
 
 from .machine import environment, reading
 from .measure import MEASURED, Subject, measure, noise, subject_names
@@ -96,13 +97,14 @@ def _open(
 def _measure(subjects: Sequence[Subject], options: BenchOptions) -> list[dict[str, Any]]:
     """Measure; what the machine told before the first round and after each."""
     began, readings = time.monotonic(), list[dict[str, Any]]()
-    for _ in measure(
+    rounds = measure(
         subjects,
         options.seconds,
         options.warm_up,
         options.rounds,
         read=lambda: readings.append({"at": round(time.monotonic() - began, 2)} | reading()),
-    ):
+    )
+    for _ in tracked(rounds, "measuring", "rounds", options.rounds):
         pass
     return readings
 
