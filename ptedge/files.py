@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -21,6 +22,7 @@ from ptedge.errors import OutputError
 LONGEST_NAME = 255  # bytes, where the system does not say
 TEMPORARY = 44  # bytes left free: a temporary name has dots, a process's number and .tmp more; others add to it too
 MOST_DEPTH = 50  # tables and lists within each other; ptedge itself writes six at most
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2)
 MOST_JSON_BYTES = 4 << 20  # of a description; a manifest of 1,000 classes has 20 kB
 
 
@@ -60,6 +62,24 @@ def _sync_folder(path: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Give two files or folders each other's name in one step: whoever looks finds either both before or both after.
+
+    Args:
+        one: there already, as ``other``; on the same file system.
+        other: see ``one``.
+
+    Returns:
+        Whether it was done; not outside Linux, and not on a file system that cannot.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)  # not in every C library
+    return rename is not None and rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
 
 
 def write_error(path: Path, error: OSError) -> OutputError:

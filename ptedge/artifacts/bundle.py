@@ -23,6 +23,7 @@ from ptedge.artifacts.trust import Trust, describe_signature, require_bundle, si
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.files import (
     atomic_write,
+    exchange,
     open_regular,
     parse_json,
     read_bounded,
@@ -246,9 +247,14 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _replace_folder(new: Path, folder: Path) -> None:
-    """Give ``new`` the name ``folder``. No folder can be renamed onto a full one, so the old one steps aside first."""
+    """Give ``new`` the name ``folder``. No folder can be renamed onto a full one: the two exchange names, or where the
+    system cannot, the old one steps aside first.
+    """
     if not folder.exists():
         os.replace(new, folder)
+        return
+    if exchange(new, folder):
+        shutil.rmtree(new, ignore_errors=True)
         return
     old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
     os.replace(folder, old)

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from ptedge.files import (
     MOST_DEPTH,
     atomic_write,
     cut_last_line,
+    exchange,
     fit_name,
     make_output_folder,
     open_regular,
@@ -216,3 +218,19 @@ def test_parse_json__depth_at_the_limit() -> None:
 def test_parse_json__refuses(text: str | bytes) -> None:
     with pytest.raises(ValueError):
         parse_json(text)
+
+
+def test_exchange__both_names_change_at_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"of_{name}").touch()
+    done = exchange(tmp_path / "a", tmp_path / "b")
+    assert done or sys.platform != "linux"
+    if done:
+        assert [(tmp_path / "a" / "of_b").exists(), (tmp_path / "b" / "of_a").exists()] == [True, True]
+
+
+def test_exchange__one_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    assert not exchange(tmp_path / "a", tmp_path / "b")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -195,6 +195,7 @@ def test_write_bundle__puts_the_old_one_back_when_the_new_cannot_take_its_name(
 ) -> None:
     old = tiny_bundle(tmp_path / "b")
     (tmp_path / "b" / "model.gpu.engine").write_bytes(b"old")
+    monkeypatch.setattr("ptedge.artifacts.bundle.exchange", lambda one, other: False)  # as where the system cannot
     real, calls = os.replace, list[tuple[str, str]]()
 
     def second_fails(source: Any, target: Any) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +104,26 @@ def test_write_calibrated__of_another_calibration_starts_anew(bundle: Bundle) ->
     first = write_calibrated(bundle, GIVEN, bundle.path)
     second = write_calibrated(first, dataclasses.replace(GIVEN, scale=(1.0, 1.0, 1.0, 2.0)), bundle.path)
     assert second.manifest.sigma_scale == (1.0, 1.0, 1.0, 2.0)  # not 2 * 4
+
+
+LOOP = """
+import sys
+from pathlib import Path
+from ptedge.artifacts.bundle import open_bundle
+from ptedge.artifacts.calibrated_bundle import write_calibrated
+from ptedge.calibration import SideCalibration
+given = SideCalibration(scale=(2.0, 2.0, 2.0, 2.0))
+bundle = open_bundle(Path(sys.argv[1]))
+print("ready", flush=True)
+while True:
+    bundle = write_calibrated(bundle, None if bundle.manifest.calibration else given, bundle.path)
+"""
+
+
+def test_write_calibrated__killed_at_any_moment_leaves_a_whole_bundle(bundle: Bundle) -> None:
+    for delay in (0.05, 0.11):
+        with subprocess.Popen([sys.executable, "-c", LOOP, str(bundle.path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            time.sleep(delay)
+            process.kill()
+        assert open_bundle(bundle.path).manifest.sigma_scale in {(1.0,) * 4, (2.0,) * 4}

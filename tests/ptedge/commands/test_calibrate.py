@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,22 @@ def test_calibrate__out_leaves_the_model_alone(bundle: Path, data: Path, tmp_pat
     assert invoke(bundle, data, "--out", tmp_path / "other").exit_code == 0
     assert open_bundle(bundle) == before
     assert open_bundle(tmp_path / "other").manifest.calibration is not None
+
+
+def test_calibrate__a_device_needs_neither_torch_nor_onnx(bundle: Path, data: Path) -> None:
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "torchvision", "timm", "onnx"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from ptedge.cli import main
+sys.argv = ["ptedge", "calibrate", *sys.argv[1:]]
+main()
+"""
+    subprocess.run([sys.executable, "-c", code, str(bundle), str(data)], check=True, capture_output=True, timeout=240)
+    assert open_bundle(bundle).manifest.side_offset == pytest.approx(OFFSET, abs=1e-5)
 
 
 @pytest.fixture
