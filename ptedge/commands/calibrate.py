@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ptedge.artifacts.trust import Trust
 from ptedge.backends.runner import BACKENDS
 from ptedge.commands.calibrated_model import CalibratedModel, open_calibrated
 from ptedge.data import open_dataset
+from ptedge.progress import Progress
 from ptedge.scores.calibrate import measure_calibration
 from ptedge.scores.evaluation import detect_all
 from ptedge.scores.sides import SIDES
@@ -77,9 +77,9 @@ def calibrate(
         return
     with opened.predictor(backend, threads) as predictor:
         dataset = open_dataset(data, class_names=predictor.class_names, split=split, use="score")
-        result = measure_calibration(
-            detect_all(predictor, dataset, _show_progress), dataset, sorted(set(coverages)), opened.model_hash
-        )
+        with Progress("detecting", len(dataset)) as progress:
+            found = detect_all(predictor, dataset, lambda done, _: progress(done))
+        result = measure_calibration(found, dataset, sorted(set(coverages)), opened.model_hash)
     lines = [] if dry_run else opened.write(result.calibration, out)
     document = {
         **result.to_json(),
@@ -175,13 +175,6 @@ def _interval_lines(document: dict[str, Any]) -> Sequence[str]:
 
 def _number(value: float | None) -> str:
     return f"{'-':>9}" if value is None else f"{value:>9.3f}"
-
-
-def _show_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{done}/{total} images", err=True, nl=done == total)
-    elif done == total or done % max(1, total // 10) == 0:
-        click.echo(f"{done}/{total} images", err=True)
 
 
 __all__ = ["calibrate", "format_table"]
