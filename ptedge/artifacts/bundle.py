@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import json
 import os
 import shutil
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,7 @@ def write_bundle(folder: Path, manifest: Manifest, model: bytes, key: SigningKey
     model = add_metadata(model, METADATA_KEY, description)
     model_hash = hashlib.sha256(model).hexdigest()
     manifest = dataclasses.replace(manifest, files={MODEL_NAME: model_hash}, engines=())
+    _remove_left(folder)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         with atomic_write(temporary / MODEL_NAME) as file:
@@ -244,6 +247,22 @@ def _hash(path: Path, bundle: Path) -> str:
 
 def _is_empty(folder: Path) -> bool:
     return next(folder.iterdir(), None) is None
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove what killed processes left of their writing; a process that is alive goes on with its own."""
+    if sys.platform == "win32":  # where signal 0 is no question
+        return
+    for left in folder.parent.glob(f".{glob.escape(folder.name)}.*.tmp"):
+        number = left.name.split(".")[-2]
+        try:
+            os.kill(int(number), 0)
+        except ValueError:
+            continue  # no name of ours
+        except ProcessLookupError:
+            shutil.rmtree(left, ignore_errors=True)
+        except OSError:
+            continue  # alive, of another user
 
 
 def _replace_folder(new: Path, folder: Path) -> None:

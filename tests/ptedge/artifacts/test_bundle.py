@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,16 @@ def test_write_bundle__takes_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     tiny_bundle(tmp_path / "b")
     assert is_bundle(tmp_path / "b")
+
+
+def test_write_bundle__removes_what_a_killed_process_left(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    kept = [f".b.{os.getppid()}.tmp", ".b.x.tmp", f".other.{ended.pid}.tmp"]  # alive, not ours, of another bundle
+    for name in [f".b.{ended.pid}.tmp", *kept]:
+        (tmp_path / name).mkdir()
+    tiny_bundle(tmp_path / "b")
+    assert {path.name for path in tmp_path.iterdir()} == {"b", *kept}
 
 
 def test_open_bundle__bare_onnx_carries_the_manifest(tmp_path: Path) -> None:
