@@ -70,14 +70,16 @@ def draw_detections(
         rows = [*legend, band_row(colors[int(order[-1])] if len(order) else color or COLORS[0])]
         legend_area = draw_legend(out, rows, areas, lettering)
         placed += [legend_area] if legend_area is not None else []
-    labels: list[tuple[Area, str, Color]] = []
+    labels: list[tuple[Area, str, int]] = []
     for i in order[::-1]:  # the best has the first choice of places
         text = f"{class_names[int(detections.labels[i])]} {detections.scores[i]:.2f}"
         place = _place(areas[i], lettering.size(text), image.shape[:2], areas, placed)
         placed.append(place)
-        labels.append((place, text, colors[i]))
-    for place, text, plate in labels[::-1]:
-        cv2.rectangle(out, (place.left, place.top), (place.right - 1, place.bottom - 1), plate, cv2.FILLED)
+        labels.append((place, text, i))
+    for place, _, i in labels:
+        _draw_leader(out, place, areas[i], colors[i])
+    for place, text, i in labels[::-1]:
+        cv2.rectangle(out, (place.left, place.top), (place.right - 1, place.bottom - 1), colors[i], cv2.FILLED)
         lettering.write(out, text, place.left, place.top, INK)
     return out
 
@@ -126,3 +128,12 @@ def _place(
     corners += [(box.right, box.top), (box.left - wide, box.top), (box.left, box.top)]
     inside = [(max(0, min(x, image[1] - wide)), max(0, min(y, image[0] - high))) for x, y in corners]
     return least_covering([Area(x, y, x + wide, y + high) for x, y in inside], [*boxes, *placed, *placed])[0]
+
+
+def _draw_leader(image: NDArray[np.uint8], label: Area, box: Area, color: Color) -> None:
+    """A thin upright line from a label that stands apart from its box, where there was room, to the box."""
+    low, high = (label.bottom, box.top) if label.bottom < box.top else (box.bottom, label.top)
+    if high > low:
+        x = min(max((label.left + label.right) // 2, box.left), box.right - 1)
+        x = min(max(x, label.left), label.right - 1)
+        image[low:high, x] = color

@@ -109,6 +109,16 @@ def test_draw_detections__labels_in_a_crowd_cover_no_better_one() -> None:
         assert plate > 0.5 * wide * high
 
 
+def test_draw_detections__a_label_that_stands_apart_is_led_to_its_box() -> None:
+    image = np.zeros((240, 416, 3), np.uint8)
+    # the small box lies in the large one: beside it there is no free place
+    boxes = np.array([[40, 100, 300, 140], [160, 110, 180, 130]], np.float32)
+    two = Detections(boxes, np.float32([0.9, 0.8]), np.arange(2), np.zeros((2, 4), np.float32), np.zeros(2, np.float32))
+    out = draw_detections(image, two, ["car", "person"], legend=None)
+    column = (out[:, 160:181] == COLORS[1]).all(axis=2).any(axis=1)  # of the small box and its line
+    assert column[101:110].all() or column[131:140].all()  # out of the large box, above or below
+
+
 def test_draw_detections__larger_letters() -> None:
     image = np.zeros((240, 416, 3), np.uint8)
     box = one([100, 100, 120, 120], [0] * 4)
