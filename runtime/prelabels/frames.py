@@ -15,6 +15,7 @@ import numpy as np
 from ptedge.boxes import clip_boxes
 from ptedge.detections import Detections
 from ptedge.files import write_error
+from ptedge.progress import tracked
 
 from ..field import FieldFolder
 
@@ -69,7 +70,7 @@ class Prelabels:
             ArtifactError: a broken line.
             InputError: a detection that is none.
         """
-        for record in self.folder.records():
+        for record in tracked(self.folder.records(), "writing pre-labels", total=self.folder.images):
             found = Detections.from_json(record["detections"])
             width, height = int(record["width"]), int(record["height"])
             sure = found.scores >= self.min_score

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import click
-
 from ptedge.backends.predictor import Predictor, open_predictor
 from ptedge.data import open_dataset
 from ptedge.errors import MissingExtraError, PtedgeError
 from ptedge.frames.source import FrameIndex, index_frames
+from ptedge.progress import Progress
 from ptedge.scores.convention import CONVENTIONS, VOC
 from ptedge.scores.evaluation import evaluate_model
 
@@ -40,9 +39,6 @@ def ask(facts: Facts, frames: str | None, val: Path | None) -> Findings:
         index = _index(facts, frames, findings)
         models = _models(facts, older, newer, index, findings)
         if models and index is not None:
-            click.echo(
-                f"asking {len(models)} models about {min(LOOKED_AT, len(index))} frames of {index.spec}", err=True
-            )
             findings.views = compare(models, index, facts.class_names, LOOKED_AT)
             findings.titles = tuple(model.title for model in models)
             findings.frames = f"{index.spec} ({len(index):,})"
@@ -128,6 +124,7 @@ def _scores(facts: Facts, models: list[tuple[str, Predictor | None]], val: Path 
     for title, predictor in models:
         if predictor is not None:
             dataset = open_dataset(val, class_names=predictor.class_names, use="score")
-            click.echo(f"scoring the {title} on {len(dataset)} labelled images", err=True)
-            scores[title] = evaluate_model(predictor, dataset, convention=convention).to_json()
+            with Progress(f"scoring the {title}", len(dataset)) as progress:
+                result = evaluate_model(predictor, dataset, lambda done, _: progress(done), convention)
+            scores[title] = result.to_json()
     return scores

@@ -14,8 +14,15 @@ import click
 @click.option("--before", type=click.Path(path_type=Path), help="Checkpoint or bundle that the run began with.")
 @click.option("--frames", help="FRAMES to show; else those of FIELD, else those that the run adapted to.")
 @click.option("--val", type=click.Path(path_type=Path), help="Labelled DATA to score both models on.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document in place of the page's path.")
 def report(
-    run: Path, more: tuple[Path, ...], out: Path | None, before: Path | None, frames: str | None, val: Path | None
+    run: Path,
+    more: tuple[Path, ...],
+    out: Path | None,
+    before: Path | None,
+    frames: str | None,
+    val: Path | None,
+    as_json: bool,
 ) -> None:
     """Write one self-contained HTML page about RUN: the same frames before and after, curves, anchors, sigma, speed.
 
@@ -27,6 +34,8 @@ def report(
       ptedge report runs/adapted
       ptedge report runs/adapted bundle field --val target/val.json
     """
+    import json
+
     from ptedge.files import atomic_write
 
     from .ask import ask
@@ -35,8 +44,14 @@ def report(
 
     bundle, field_folder = sort_folders(more)
     facts = gather(run, bundle, field_folder, before)
-    page = build_page(facts, ask(facts, frames, val))
+    findings = ask(facts, frames, val)
+    page = build_page(facts, findings)
     out = out or run / "report.html"
     with atomic_write(out, "w") as file:
         file.write(page)
-    click.echo(out)
+    about = {"page": str(out), "bytes": len(page.encode()), "models": findings.titles, "frames": len(findings.views)}
+    about |= {
+        "scores": findings.scores,
+        "missing": [{"why": why, "command": command} for why, command in findings.notes],
+    }
+    click.echo(json.dumps(about, ensure_ascii=False) if as_json else out)

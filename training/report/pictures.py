@@ -22,6 +22,7 @@ from ptedge.errors import PtedgeError
 from ptedge.frames.source import FrameIndex
 from ptedge.legend import LegendRow
 from ptedge.lettering import Color
+from ptedge.progress import tracked
 
 SURE = 0.3  # score from which a box is drawn and counted, as `ptedge run` draws them
 SAME_IOU = 0.5  # boxes that overlap so much show one object
@@ -96,7 +97,8 @@ def compare(models: Sequence[Model], frames: FrameIndex, class_names: Sequence[s
         most: frames to ask about.
     """
     views = []
-    for i in np.unique(np.linspace(0, len(frames) - 1, min(most, len(frames))).round().astype(int)):
+    chosen = np.unique(np.linspace(0, len(frames) - 1, min(most, len(frames))).round().astype(int))
+    for i in tracked(chosen, "asking the models", "frames"):
         name = frames.name(int(i))
         try:
             image = frames.read(int(i))

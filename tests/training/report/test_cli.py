@@ -50,6 +50,14 @@ def test_report__says_where_the_start_is_only_what_the_run_kept(run: Path, pretr
     assert "nothing shows before" in written(run, "--out", tmp_path / "out.html")
 
 
+def test_report__json_tells_what_was_found_and_what_is_missing(tmp_path: Path) -> None:
+    done = CliRunner().invoke(report, [str(write_run(tmp_path / "run")), "--json"], catch_exceptions=False)
+    told = json.loads(done.stdout)
+    assert set(told) == {"page", "bytes", "models", "frames", "scores", "missing"}
+    assert told["bytes"] == Path(told["page"]).stat().st_size and told["frames"] == 0
+    assert all(set(entry) == {"why", "command"} for entry in told["missing"])
+
+
 def test_report__without_models_and_frames_still_has_the_curves(tmp_path: Path) -> None:
     page = written(write_run(tmp_path / "run"))
     assert "Total loss" in page and "model.pt is not there" in page
