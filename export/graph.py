@@ -148,6 +148,7 @@ class StaticGraph(nn.Module):
         valid = kept_rank > 0  # [B, D]
         kept, kept_sigma = take_rows(boxes, best), take_rows(sigma, best)
         if config.clustered:
+            # suppression has no IoU to lend: it compares areas, each box with the worse ones only, and not by detection
             same_class = None if K == 1 else take_rows(labels, best).unsqueeze(-1) == labels.unsqueeze(-2)
             kept_sigma = cluster_sigma(kept, boxes, scores * above, sigma, same_class)
         padding = config.max_detections - best.shape[1]  # a small graph may have fewer pairs than D
