@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path, PurePosixPath
+
+import numpy as np
 
 from ptedge.data.classes import ANY_CLASS
 from ptedge.data.coco import write_coco
@@ -19,6 +22,7 @@ EVERY_CLASS = "ignore region of every class, written once for each class"
 NO_IGNORE = "ignore region, which YOLO cannot hold"
 WIDENED = "ignore region of one class, written as DontCare, which stands for every class"
 
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _DONT_CARE = "DontCare"
 # as the development kit has them where nothing is known: truncation, occlusion, alpha; size, place, rotation
 _UNKNOWN = ("-1 3 -10", "-1 -1 -1 -1000 -1000 -1000 -10")
@@ -50,8 +54,8 @@ def write_voc_folder(dataset: Dataset, names: list[str], out: Path, lost: Counte
                 item = ET.SubElement(root, "object")
                 _texts(item, {"name": dataset.class_names[each], "pose": "Unspecified", "truncated": 0})
                 _texts(item, {"difficult": int(ignore)})
-                corners = zip(("xmin", "ymin", "xmax", "ymax"), (box[0] + 1, box[1] + 1, *box[2:]), strict=True)
-                _texts(ET.SubElement(item, "bndbox"), {side: _decimal(value) for side, value in corners})
+                corners = [_decimal(value, more) for value, more in zip(box, (1, 1, 0, 0), strict=True)]
+                _texts(ET.SubElement(item, "bndbox"), dict(zip(_CORNERS, corners, strict=True)))
         ET.indent(root)
         _write(out / "Annotations" / path.with_suffix(".xml"), ET.tostring(root, encoding="unicode") + "\n")
     if dataset.split is not None:
@@ -114,14 +118,15 @@ def _count_silent_classes(dataset: Dataset, title: str, lost: Counter[str], igno
             lost[f"class {name}, which has no box; {title} has no list of classes"] += 1
 
 
-def _texts(parent: ET.Element, values: dict[str, object]) -> None:
+def _texts(parent: ET.Element, values: Mapping[str, object]) -> None:
     for key, value in values.items():
         ET.SubElement(parent, key).text = str(value)
 
 
-def _decimal(value: float) -> str:
-    """A coordinate to a millionth of a pixel; a whole number without a point, as VOC's own files have it."""
-    return f"{value:.6f}".rstrip("0").rstrip(".")
+def _decimal(value: float, more: int = 0) -> str:
+    """A coordinate in as few digits as tell it from any other, plus a whole number; 30 and not 30.0, as VOC has it."""
+    text = np.format_float_positional(np.float32(value), trim="-")
+    return format(Decimal(text) + more, "f")
 
 
 def _write(path: Path, text: str) -> None:

@@ -110,6 +110,7 @@ def test_convert__boxes_go_through_every_pair_of_formats(
 
 CAR: Row = ((10.25, 20.5, 30.0, 40.0), 0, False)
 BUS: Row = ((1.0, 2.0, 3.5, 4.0), 1, False)
+ODD: Row = ((0.1, 1e-6, 99.99, 80.0), 1, False)
 NAMES = ("a b.png", "left/a b.png", "left/1 -1.jpg", "right/車 ü%20#.png", "images/x.png", "labels/x.png", "A B.jpg")
 
 
@@ -168,6 +169,17 @@ def test_convert__files_by_hand(tmp_path: Path) -> None:
     assert "<xmin>11.25</xmin>" in voc and "<ymin>21.5</ymin>" in voc and "<xmax>30</xmax>" in voc
     assert voc.count("<difficult>1</difficult>") == 1 == voc.count("<width>100</width>")
     assert (tmp_path / "voc" / "ImageSets" / "Main" / "val.txt").read_text() == "a\n"
+
+
+def test_convert__as_few_digits_as_needed(tmp_path: Path) -> None:
+    made = dataset(tmp_path / "made", {"a.png": [ODD]})
+    for kind in ("voc", "kitti"):
+        convert_dataset(made, kind, tmp_path / kind)
+    assert " 0.1 0.000001 99.99 80 " in (tmp_path / "kitti" / "training" / "label_2" / "a.txt").read_text()
+    voc = (tmp_path / "voc" / "Annotations" / "a.xml").read_text()
+    for corner in ("<xmin>1.1<", "<ymin>1.000001<", "<xmax>99.99<", "<ymax>80<"):
+        assert corner in voc
+    np.testing.assert_array_equal(opened(tmp_path / "kitti", "kitti").samples[0].boxes, made.samples[0].boxes)
 
 
 def test_convert__pycocotools_reads_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
