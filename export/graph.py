@@ -72,7 +72,7 @@ class StaticGraph(nn.Module):
             self.register_buffer(SIDE_OFFSET, model.side_offset.clone())
             self.register_buffer(SIGMA_SCALE, model.sigma_scale.clone())
             head = model.roi_head
-            order = roi_feature_order(model.backbone.channels, h, w)
+            order = roi_feature_order(model.config.roi_channels or model.backbone.channels, h, w)
             self.fc1 = nn.Linear(head.fc1.in_features, head.fc1.out_features)
             self.fc1.weight.copy_(head.fc1.weight[:, order.to(head.fc1.weight.device)])
             self.fc1.bias.copy_(head.fc1.bias)
@@ -166,7 +166,7 @@ class StaticGraph(nn.Module):
     def _roi(self, features: Tensor, proposals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Class logits [B, R, K+1], delta means and variances [B, R, K, 4]."""
         head, K = self.model.roi_head, self.model.num_classes
-        pooled = static_roi_align(features, proposals, 1.0 / STRIDE)
+        pooled = static_roi_align(head.looked_at(features), proposals, 1.0 / STRIDE)
         hidden = F.relu(head.fc2(F.relu(self.fc1(pooled))))
         rows = self.predictor(hidden)  # [B, R, K+1 + 4K (+ 4K)]
         logits, deltas = rows[..., : K + 1], rows[..., K + 1 : 5 * K + 1].unflatten(-1, (K, 4))

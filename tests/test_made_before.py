@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny_detector import use_tiny_detector, write_pictures
+from tiny_detector import narrow_head, use_tiny_detector, write_pictures
 
 from ptedge import cli as ptedge_cli
-from ptedge.detector.roi_heads import ROIHead
 from ptedge.files import sha256_file
 
 MADE = Path(__file__).with_name("made_before")
@@ -29,7 +27,7 @@ MADE = Path(__file__).with_name("made_before")
 @pytest.fixture(autouse=True)
 def _detector(monkeypatch: pytest.MonkeyPatch) -> Any:
     use_tiny_detector(monkeypatch)
-    monkeypatch.setattr("ptedge.detector.model.ROIHead", partial(ROIHead, hidden=8))
+    monkeypatch.setattr("ptedge.detector.model.ROIHead", narrow_head(8))
     yield
     torch.set_flush_denormal(False)
 

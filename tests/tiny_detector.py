@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,16 @@ def tiny_builder() -> tuple[nn.Module, Stages, int]:
 def use_tiny_detector(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the tiny backbone and a narrow head in place: a step takes milliseconds, a checkpoint some hundred kB."""
     monkeypatch.setitem(BUILDERS, NAME, tiny_builder)
-    monkeypatch.setattr("ptedge.detector.model.ROIHead", partial(ROIHead, hidden=32))
+    monkeypatch.setattr("ptedge.detector.model.ROIHead", narrow_head(32))
+
+
+def narrow_head(most: int) -> Callable[..., ROIHead]:
+    """The ROI head with no more hidden units than this, whatever the settings say."""
+
+    def narrow(*arguments: Any, **named: Any) -> ROIHead:
+        return ROIHead(*arguments, **{**named, "hidden": min(named["hidden"], most)})
+
+    return narrow
 
 
 def tiny_config(**changes: Any) -> ModelConfig:

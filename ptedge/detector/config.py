@@ -14,7 +14,7 @@ BACKBONES = ("vgg16", "resnet50", "mobilenet_v3_large", "efficientnet_lite0")
 SCORE_RULES = ("class", "certainty")
 SIGMA_RULES = ("cluster", "own")
 # what a file of a time before a setting existed leaves out: models answer as they did then
-EARLIER: Mapping[str, Any] = {"sigma_rule": "own", "variance_ceiling": 1.0}
+EARLIER: Mapping[str, Any] = {"sigma_rule": "own", "variance_ceiling": 1.0, "roi_channels": 0, "roi_hidden": 1024}
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class ModelConfig:
         variance_floor: lowest variance in delta space, in (0, 1).
         variance_ceiling: highest variance of the ROI head, in its delta space. The paper's 1 holds sigma below 0.14 of
             a side; 16 lets it reach 0.57.
+        roi_channels: channels that the ROI head looks at, made by a 1 x 1 convolution before RoIAlign (light head); 0:
+            the feature map as it is.
+        roi_hidden: width of the ROI head's two fully connected layers.
         anchor_sizes: square roots of anchor areas in input pixels.
         anchor_ratios: anchor height / width.
         rpn_train_top_n: (before, after) NMS: proposals an image in training.
@@ -53,6 +56,8 @@ class ModelConfig:
     probabilistic: bool = True
     variance_floor: float = 1e-3
     variance_ceiling: float = 1.0
+    roi_channels: int = 0
+    roi_hidden: int = 1024
     anchor_sizes: tuple[float, ...] = (128.0, 256.0, 512.0)
     anchor_ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
     rpn_train_top_n: tuple[int, int] = (1000, 300)
@@ -73,6 +78,8 @@ class ModelConfig:
         require("frozen_stages", self.frozen_stages, 0, 5)
         require("variance_floor", self.variance_floor, 0, 0.5, open_low=True)
         require("variance_ceiling", self.variance_ceiling, 1, 100)
+        require("roi_channels", self.roi_channels, 0, 4096)
+        require("roi_hidden", self.roi_hidden, 8, 4096)
         for size in self.anchor_sizes:
             require("an anchor size", size, 1)
         for ratio in self.anchor_ratios:

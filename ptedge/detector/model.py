@@ -62,7 +62,13 @@ class ProbabilisticFasterRCNN(nn.Module):
         self.anchors = LearnableAnchors(config.anchor_sizes, config.anchor_ratios)
         self.rpn_head = RPNHead(channels, config.num_anchors, config.probabilistic, config.variance_floor)
         self.roi_head = ROIHead(
-            channels, num_classes, config.probabilistic, config.variance_floor, config.variance_ceiling
+            channels,
+            num_classes,
+            config.probabilistic,
+            config.variance_floor,
+            config.variance_ceiling,
+            hidden=config.roi_hidden,
+            reduced=config.roi_channels,
         )
         self.register_buffer("pixel_mean", torch.tensor(PIXEL_MEAN).reshape(1, 3, 1, 1), persistent=False)
         self.register_buffer("pixel_std", torch.tensor(PIXEL_STD).reshape(1, 3, 1, 1), persistent=False)

@@ -76,6 +76,8 @@ class ROIHead(nn.Module):
         variance_floor: lowest variance.
         variance_ceiling: highest variance.
         hidden: width of the fully connected layers.
+        reduced: channels after a 1 x 1 convolution before RoIAlign (after Light-Head R-CNN, Li et al. 2017: most of the
+            head's work is channels x 49 x hidden); 0 for none.
 
     Reference:
         method.md section 1.
@@ -89,12 +91,14 @@ class ROIHead(nn.Module):
         variance_floor: float,
         variance_ceiling: float = 1.0,
         hidden: int = 1024,
+        reduced: int = 0,
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
         self.variance_floor = variance_floor
         self.variance_ceiling = variance_ceiling
-        self.fc1 = nn.Linear(channels * POOL * POOL, hidden)
+        self.reduce = nn.Conv2d(channels, reduced, 1) if reduced else None
+        self.fc1 = nn.Linear((reduced or channels) * POOL * POOL, hidden)
         self.fc2 = nn.Linear(hidden, hidden)
         self.logits = nn.Linear(hidden, num_classes + 1)
         self.deltas = nn.Linear(hidden, 4 * num_classes)
@@ -106,6 +110,10 @@ class ROIHead(nn.Module):
         if self.variances is not None:  # begin at a variance of about 1/2, whatever the ceiling
             nn.init.constant_(self.variances.bias, -math.log(2.0 * variance_ceiling - 1.0))
 
+    def looked_at(self, features: Tensor) -> Tensor:
+        """What RoIAlign reads: the feature map [B, C, h, w], or fewer channels of it."""
+        return features if self.reduce is None else self.reduce(features)
+
     def forward(self, features: Tensor, proposals: list[Tensor]) -> ROIOutput:
         """Classify and refine proposals.
 
@@ -113,7 +121,9 @@ class ROIHead(nn.Module):
             features: [B, C, h, w], stride 16.
             proposals: one [R_i, 4] xyxy tensor an image, input pixels.
         """
-        pooled = roi_align(features, proposals, POOL, 1.0 / STRIDE, SAMPLING, aligned=True)  # [R, C, 7, 7]
+        pooled = roi_align(
+            self.looked_at(features), proposals, POOL, 1.0 / STRIDE, SAMPLING, aligned=True
+        )  # [R, C, 7, 7]
         hidden = self.fc2(F.relu(self.fc1(pooled.flatten(1))))  # [R, hidden]
         active = F.relu(hidden)
         logits = full_precision(self.logits(active))

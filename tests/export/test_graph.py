@@ -86,6 +86,12 @@ def test_static_graph__corrects_sides_as_eager_does() -> None:
     assert not torch.equal(answer(model, noise(1)).boxes, plain.boxes)
 
 
+def test_static_graph__light_head() -> None:
+    model = make_model(replace(CONFIG, roi_channels=6, roi_hidden=24))
+    assert model.roi_head.fc1.weight.shape == (24, 6 * 49)
+    assert check_equal(model, noise(2)) > 4
+
+
 def test_static_graph__portrait_input() -> None:
     model = make_model(replace(CONFIG, input_size=(128, 80)))
     assert check_equal(model, noise(1, (128, 80))) > 0

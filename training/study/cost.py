@@ -13,7 +13,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
-from ptedge.detector.roi_heads import POOL
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def image_cost(config: ModelConfig, num_classes: int, proposals: int, *, half: b
     with torch.device("meta"):
         model = ProbabilisticFasterRCNN(config, num_classes).train()
         x = torch.empty(1, 3, *config.input_size)
-        pooled = torch.empty(proposals, model.backbone.channels * POOL * POOL, requires_grad=True)
+        pooled = torch.empty(proposals, model.roi_head.fc1.in_features, requires_grad=True)
     backbone = model.backbone
     backbone.frozen_statistics = False
     size = 2 if half else 4
@@ -91,6 +90,7 @@ def _heads(model: ProbabilisticFasterRCNN, features: Tensor, pooled: Tensor) -> 
     """The layers of both heads; what they do beside products does not run without values."""
     rpn, roi = model.rpn_head, model.roi_head
     hidden = F.relu(rpn.conv(features))
+    roi.looked_at(features)
     active = F.relu(roi.fc2(F.relu(roi.fc1(pooled))))
     for layer in (rpn.objectness, rpn.deltas, rpn.variances):
         if layer is not None:

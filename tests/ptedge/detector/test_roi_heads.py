@@ -146,6 +146,25 @@ def test_roi_head__shapes(probabilistic: bool) -> None:
     assert bool(output.variances.any()) == probabilistic
 
 
+def test_roi_head__light_looks_at_fewer_channels() -> None:
+    torch.manual_seed(0)
+    light, full = ROIHead(4, 2, True, 1e-3, hidden=8, reduced=3), ROIHead(4, 2, True, 1e-3, hidden=8)
+    assert light.reduce is not None and light.fc1.in_features == 3 * 49
+    # RoIAlign is linear, so the two first layers are one: a full head with their product says the same
+    with torch.no_grad():
+        first = light.fc1.weight.reshape(8, 3, 49)
+        mix = light.reduce.weight.reshape(3, 4)
+        full.fc1.weight.copy_(torch.einsum("ork,rc->ock", first, mix).reshape(8, 4 * 49))
+        full.fc1.bias.copy_(light.fc1.bias + torch.einsum("ork,r->o", first, light.reduce.bias))
+        for name in ("fc2", "logits", "deltas", "variances"):
+            getattr(full, name).load_state_dict(getattr(light, name).state_dict())
+        features, boxes = torch.randn(1, 4, 4, 6), [torch.tensor([[8.0, 8.0, 60.0, 40.0], [20.0, 0.0, 70.0, 30.0]])]
+        for got, expected in zip(
+            vars(light(features, boxes)).values(), vars(full(features, boxes)).values(), strict=True
+        ):
+            torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-4)
+
+
 def test_roi_head__pools_a_constant_map_to_the_constant() -> None:
     head = ROIHead(1, 1, True, 1e-3, hidden=2)
     with torch.no_grad():
