@@ -57,7 +57,7 @@ class Facts:
     @property
     def adapted(self) -> bool:
         """The run adapted a model; otherwise it trained one."""
-        return self.summary.get("command") == "adapt" or self.lineage.get("kind") in ("adapted", "source_free")
+        return self.summary.get("command") == "adapt" or self.lineage.get("kind", "source") != "source"
 
     @property
     def before_is_start(self) -> bool:

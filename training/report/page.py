@@ -102,14 +102,18 @@ def build_page(facts: Facts, findings: Findings) -> str:
 
 
 def _summary(facts: Facts) -> Markup:
-    kind = {"adapted": "Adapted with labelled source images", "source_free": "Adapted without source images"}
-    what = kind.get(str(facts.lineage.get("kind")), "Trained on labelled images")
-    parts = [what]
-    if frames := facts.summary.get("target_frames"):
-        parts.append(f"on {number(frames)} unlabelled frames")
-    if images := facts.summary.get("source_images" if facts.adapted else "images"):
-        parts.append(f"{'beside' if facts.adapted else 'on'} {number(images)} labelled images")
-    text = ", ".join(parts) + f". Classes: {', '.join(facts.class_names) or 'unknown'}."
+    counts = facts.summary
+    if facts.adapted:
+        parts = ["Adapted"] + (
+            [f"to {number(counts['target_frames'])} unlabelled frames"] if counts.get("target_frames") else []
+        )
+        source = counts.get("source_images")
+        parts.append(f"with {number(source)} labelled source images" if source else "without source images")
+        parts += [f"with {number(few)} labelled target frames"] if (few := counts.get("labelled_frames")) else []
+    else:
+        parts = ["Trained"] + ([f"on {number(counts['images'])} labelled images"] if counts.get("images") else [])
+    text = " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
+    text += f". Classes: {', '.join(facts.class_names) or 'unknown'}."
     if facts.summary.get("interrupted"):
         text += " The run was interrupted before its last step."
     if facts.summary.get("stopped_by_guard"):

@@ -132,6 +132,18 @@ def test_build_page__estimates_and_benchmarks_are_shown_where_they_are(tmp_path:
     assert "12.3 ms" in page and "<td>20.0</td><td>80.0</td>" in page and "a processor" in page
 
 
+def test_build_page__says_what_the_run_was_made_of(tmp_path: Path) -> None:
+    facts = made_facts(tmp_path / "run")
+    assert "Adapted to 5 unlabelled frames, with 6 labelled source images. Classes: car." in build_page(
+        facts, Findings()
+    )
+    facts.summary = {**facts.summary, "kind": "few_labels", "source_images": 0, "labelled_frames": 10}
+    text = "Adapted to 5 unlabelled frames, without source images, with 10 labelled target frames."
+    assert text in build_page(facts, Findings())
+    facts.summary = {"command": "train", "images": 580, "classes": ["car"]}
+    assert "Trained on 580 labelled images. Classes: car." in build_page(facts, Findings())
+
+
 @needs_browser
 def test_page__in_a_browser(page: str, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
