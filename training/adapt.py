@@ -26,6 +26,7 @@ from .batches.views import SourceViews, TargetViews, collate_source, collate_tar
 from .config import AdaptConfig, check_mode
 from .data import Inputs, describe_data, open_inputs, open_stream
 from .device import image_tensor
+from .estimate.finish import estimate_target
 from .loop import LoopResult
 from .losses.merge import ForeignBoxes, MergeRule, measured_sigma
 from .losses.offset import of_detected
@@ -173,7 +174,8 @@ class Adaptation(MutualLearning):
         parents = (*start.lineage.parents, inputs.parent)
         lineage = Lineage(kind=inputs.kind, role="teacher", parents=parents, step=step, data=names)
         config = replace(start.config, sigma_rule=self.config.model.sigma_rule)
-        return Checkpoint(config, start.class_names, state_of(self.teacher), lineage, self._calibration())
+        state, calibration = state_of(self.teacher), self._calibration()
+        return Checkpoint(config, start.class_names, state, lineage, calibration, start.label_free)
 
     def _calibration(self) -> SideCalibration | None:
         """Of the present teacher, where labelled frames tell it; sigma stays as it is."""
@@ -283,4 +285,9 @@ def adapt(
     )
     identity, class_names = inputs.identity(config), inputs.start.class_names
     with begin_run(out, config, identity, class_names, resume=resume, val=val, started=started) as run:
-        return carry_out(Adaptation(inputs, config, run.device), run, config)
+        result = carry_out(Adaptation(inputs, config, run.device), run, config)
+        if config.estimate_frames and not result.interrupted and distributed.is_main():
+            count, scale = config.estimate_frames, config.estimate_scale
+            found = estimate_target(run.folder.model, inputs.frames, count, config.seed, scale=scale)
+            run.folder.write_summary({**run.folder.read_summary(), **found})
+        return result

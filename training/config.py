@@ -94,6 +94,8 @@ class TrainConfig:
         curves: write TensorBoard events (RUN/events) and, at the end, plots (RUN/plots).
         checkpoint_every: steps between writes of last.pt.
         convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
+        estimate_images: images of ``--val`` in each of 50 corrupted sets, from which it is learned at the end how to
+            estimate AP and the scale of sigma without labels; 0 leaves that out.
         model: the detector.
         optim: the optimiser.
         augment: the strong view.
@@ -111,6 +113,7 @@ class TrainConfig:
     curves: bool = True
     checkpoint_every: int = 200
     convention: str = VOC.name
+    estimate_images: int = 24
     model: ModelConfig = field(default_factory=ModelConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
@@ -118,6 +121,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         require("optim.steps", self.optim.steps, 1)
+        require("estimate_images", self.estimate_images, 0)
         require_one_of("view", self.view, ("strong", "weak"))
         require("box_beta", self.box_beta, 0, 1)
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
@@ -182,6 +186,9 @@ class AdaptConfig:
         curves: write TensorBoard events (RUN/events) and, at the end, plots (RUN/plots).
         checkpoint_every: steps between writes of last.pt.
         convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
+        estimate_frames: target frames from which AP and the scale of sigma are estimated at the end, without labels,
+            where CHECKPOINT has learned how; 0 leaves that out.
+        estimate_scale: multiply sigma by the estimated scale, in model.pt. Off, as it made sigma worse on real pairs.
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
         lambda_target: weight of the target losses against the source losses; 0 leaves pseudo boxes out altogether.
@@ -208,6 +215,8 @@ class AdaptConfig:
     curves: bool = True
     checkpoint_every: int = 200
     convention: str = VOC.name
+    estimate_frames: int = 100
+    estimate_scale: bool = False
     batch_norm: str = "batch"
     lambda_target: float = 1.0
     model: AdaptedModel = field(default_factory=AdaptedModel)
@@ -227,6 +236,7 @@ class AdaptConfig:
     def __post_init__(self) -> None:
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require("lambda_target", self.lambda_target, 0)
+        require("estimate_frames", self.estimate_frames, 0)
         require_one_of("precision", self.precision, PRECISIONS)
         require_one_of("convention", self.convention, tuple(CONVENTIONS))
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)

@@ -17,12 +17,14 @@ from ptedge.config import to_dict
 from ptedge.data.dataset import Dataset
 from ptedge.detector.model import ProbabilisticFasterRCNN
 
+from . import distributed
 from .batches.batch import SourceBatch
 from .batches.steps import SOURCE_SAMPLE, SOURCE_STREAM, image_generators
 from .batches.views import SourceViews, collate_source
 from .config import TrainConfig
 from .data import describe_data, open_stream, open_trainable
 from .device import to_device
+from .estimate.finish import learn_estimate
 from .loop import LoopResult
 from .losses.equations import Normaliser
 from .losses.source import sample_source, source_losses
@@ -137,7 +139,8 @@ def pretrain(
         out: RUN folder.
         config: settings; on resume those of the run.
         resume: continue ``out``.
-        val: DATA to report on at the end; it influences nothing.
+        val: other labelled DATA of the source, to report on at the end and to learn estimates without labels from; no
+            weight depends on it.
 
     Raises:
         PtedgeError: see the error tree.
@@ -146,4 +149,8 @@ def pretrain(
     dataset = open_trainable(source)
     identity = identity_of(dataset, config)
     with begin_run(out, config, identity, dataset.class_names, resume=resume, val=val, started=started) as run:
-        return carry_out(Pretraining(source, dataset, config, run.device), run, config)
+        result = carry_out(Pretraining(source, dataset, config, run.device), run, config)
+        if run.val is not None and config.estimate_images and not result.interrupted and distributed.is_main():
+            learned = learn_estimate(run.folder.model, run.val, config.estimate_images, config.seed)
+            run.folder.write_summary({**run.folder.read_summary(), **learned})
+        return result

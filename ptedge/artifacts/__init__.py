@@ -9,6 +9,7 @@ __all__ = [
     "checkpoint",
     "conversion",
     "engine_file",
+    "estimate",
     "graph_sides",
     "lineage",
     "manifest",

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ptedge import __version__
+from ptedge.artifacts.estimate import LabelFreeEstimate, LabelFreeFit
 from ptedge.artifacts.lineage import Lineage
 from ptedge.artifacts.torch_legacy import MAGIC_PICKLE, read_legacy
 from ptedge.artifacts.torch_pickle import TorchFileError
@@ -26,6 +27,7 @@ from ptedge.files import atomic_write, open_regular, parse_json
 
 FORMAT = "ptedge-checkpoint"
 VERSION = 1
+OPTIONAL = {"calibration": SideCalibration, "label_free": LabelFreeFit, "estimate": LabelFreeEstimate}  # parts
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Checkpoint:
         state: weights and buffers by name.
         lineage: where they come from.
         calibration: of the sides of its boxes, no part of the weights; ``None`` for none.
+        label_free: regressions that estimate AP and the scale of sigma without labels; ``None`` for none.
+        estimate: what they said of the frames it was adapted to.
     """
 
     config: ModelConfig
@@ -45,6 +49,8 @@ class Checkpoint:
     state: dict[str, Tensor]
     lineage: Lineage = field(default_factory=Lineage)
     calibration: SideCalibration | None = None
+    label_free: LabelFreeFit | None = None
+    estimate: LabelFreeEstimate | None = None
 
     def build(self) -> ProbabilisticFasterRCNN:
         """The model, in eval mode, calibrated where the checkpoint is.
@@ -73,8 +79,9 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "class_names": list(checkpoint.class_names),
         "lineage": to_dict(checkpoint.lineage),
     }
-    if checkpoint.calibration is not None:
-        header["calibration"] = to_dict(checkpoint.calibration)
+    for name in OPTIONAL:
+        if (part := getattr(checkpoint, name)) is not None:
+            header[name] = to_dict(part)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -144,7 +151,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
             class_names=tuple(names),
             state=state,
             lineage=from_dict(Lineage, header["lineage"], str(path)),
-            calibration=_calibration(header.get("calibration"), path),
+            **{name: _optional(cls, name, header[name], path) for name, cls in OPTIONAL.items()},
         )
     except ConfigError as error:
         writer = header["lineage"].get("ptedge", __version__)
@@ -157,11 +164,11 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def _header(path: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """The header as plain values, with its three parts there and the two tables being tables; calibration may be."""
+    """The header as plain values, with its three parts there and the two tables being tables; others may be."""
     try:
         header = parse_json(document["header"])
         parts = {name: header[name] for name in ("config", "class_names", "lineage")}
-        parts["calibration"] = header.get("calibration")  # None in what was written before there was one
+        parts |= {name: header.get(name) for name in OPTIONAL}  # None in what was written before there was one
     except (KeyError, TypeError, ValueError):
         raise ArtifactError(f"{path} is a damaged checkpoint: its header cannot be read") from None
     for name in ("config", "lineage"):
@@ -170,12 +177,12 @@ def _header(path: Path, document: dict[str, Any]) -> dict[str, Any]:
     return parts
 
 
-def _calibration(values: Any, path: Path) -> SideCalibration | None:
+def _optional(cls: type, name: str, values: Any, path: Path) -> Any:
     if values is None:
         return None
     if not isinstance(values, dict):
-        raise ArtifactError(f"{path} is a damaged checkpoint: calibration in its header is no table")
-    return from_dict(SideCalibration, values, f"{path}: calibration")
+        raise ArtifactError(f"{path} is a damaged checkpoint: {name} in its header is no table")
+    return from_dict(cls, values, f"{path}: {name}")
 
 
 def read_document(path: Path, expected_format: str) -> dict[str, Any]:

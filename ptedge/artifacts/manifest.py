@@ -12,6 +12,7 @@ from typing import Any
 from ptedge import __version__
 from ptedge.artifacts.conversion import PRECISIONS, Conversion
 from ptedge.artifacts.engine_file import EngineRecord, records_from_json, records_to_json
+from ptedge.artifacts.estimate import LabelFreeEstimate
 from ptedge.artifacts.lineage import Lineage
 from ptedge.calibration import (
     NO_OFFSET,
@@ -53,6 +54,7 @@ class Manifest:
         sigma_scale: what the graph multiplies sigma of x1, y1, x2, y2 by. In schema 1 its user does that.
         intervals: coverage ("0.9") -> factor of each side: side +- factor * sigma holds that share of labels.
         calibrated: what these three were measured on; ``None`` for a graph that corrects nothing.
+        estimate: of AP without labels, on the frames the model was adapted to; ``None`` where nobody made one.
         score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
         sigma_rule: how the graph computes sigma, one of :data:`ptedge.detector.config.SIGMA_RULES`.
         max_detections: rows D of every output.
@@ -80,6 +82,7 @@ class Manifest:
     sigma_scale: Sides = NO_SCALE
     intervals: dict[str, Sides] = field(default_factory=dict)
     calibrated: CalibrationOrigin | None = None
+    estimate: LabelFreeEstimate | None = None
     score_rule: str = "class"
     sigma_rule: str = "own"
     max_detections: int = 100

@@ -1,7 +1,16 @@
 """How good detections are, given labels: average precision, whether sigma is true, and where the sides are off.
 
 Others take the metrics from their modules, or both at once, over a data set, from ``evaluation``; ``calibrate``
-corrects sides by a few labels.
+corrects sides by a few labels, ``label_free_fit`` says what can be said without.
 """
 
-__all__ = ["average_precision", "calibrate", "convention", "evaluation", "sides", "sigma_quality"]
+__all__ = [
+    "average_precision",
+    "calibrate",
+    "convention",
+    "evaluation",
+    "label_free",
+    "label_free_fit",
+    "sides",
+    "sigma_quality",
+]
