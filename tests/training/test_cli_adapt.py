@@ -145,8 +145,8 @@ def test_adapt__interrupted_and_continued(
     run, words = tmp_path / "run", ["--target", target_frames, "--source-free"]
     follow = mutual_module.update_teacher
 
-    def follow_and_interrupt(*arguments: Any) -> None:
-        follow(*arguments)
+    def follow_and_interrupt(*arguments: Any, **options: Any) -> None:
+        follow(*arguments, **options)
         signal.raise_signal(number)
 
     with monkeypatch.context() as patch:
