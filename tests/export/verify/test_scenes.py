@@ -31,7 +31,7 @@ EXTRAS = ("torch", "torchvision", "timm", "onnx")
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     """A bundle that finds a car and a person in every image; no engine, no checkpoint beside it."""
-    return tiny_bundle(tmp_path / "device" / "bundle").path
+    return tiny_bundle(tmp_path / "device" / "bundle", tiny_onnx(sides=True)).path
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_verify__no_detection_on_either_side_compares_nothing(
 ) -> None:
     doubtful = ANSWER | {"scores": [0.29, 0.2]}  # below 0.3, from where a detection is expected on the other side
     monkeypatch.undo()  # onnx makes the graph
-    tiny_bundle(bundle, tiny_onnx(doubtful))
+    tiny_bundle(bundle, tiny_onnx(doubtful, sides=True))
     monkeypatch.setattr("ptedge.backends.ort.cuda_device_count", lambda: 0)
     done = verify(engine(doubtful))
     assert isinstance(done.exception, InputError), done.exception
