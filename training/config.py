@@ -188,7 +188,7 @@ class AdaptConfig:
         convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
         estimate_frames: target frames from which AP and the scale of sigma are estimated at the end, without labels,
             where CHECKPOINT has learned how; 0 leaves that out.
-        estimate_scale: multiply sigma by the estimated scale, in model.pt. Off, as it made sigma worse on real pairs.
+        estimate_scale: multiply sigma by the estimated scale, in model.pt. Off, as it made the cluster's sigma worse.
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
         lambda_target: weight of the target losses against the source losses; 0 leaves pseudo boxes out altogether.
