@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.detections import Detections
-from ptedge.draw import draw_detections
+from ptedge.drawing.draw import draw_detections
 from ptedge.errors import InputError, named_extras
 from ptedge.frames.images import read_image
 

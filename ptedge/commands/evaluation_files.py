@@ -14,11 +14,11 @@ from ptedge.data.coco import coco_category_ids
 from ptedge.data.coco_results import coco_results
 from ptedge.data.dataset import Dataset, Sample
 from ptedge.detections import Detections
-from ptedge.draw import TRUTH_COLOR, draw_boxes, draw_detections
+from ptedge.drawing.draw import TRUTH_COLOR, draw_boxes, draw_detections
+from ptedge.drawing.legend import LegendRow
 from ptedge.files import atomic_write, fit_name, parse_json, read_bounded, write_json
 from ptedge.folders import refuse_strangers, set_aside
 from ptedge.frames.images import read_image
-from ptedge.legend import LegendRow
 from ptedge.scores.average_precision import match_detections
 
 MOST_RESULTS = 64 << 20  # bytes of results.json

@@ -19,12 +19,10 @@ __all__ = [
     "coco_results",
     "dataset",
     "description",
-    "documents",
     "locate",
     "open_dataset",
     "report",
     "require_images",
     "splits",
-    "values",
     "with_class_names",
 ]

@@ -11,9 +11,9 @@ from typing import Any
 from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
-from ptedge.data.documents import load_json
 from ptedge.data.locate import ImageFinder
-from ptedge.data.values import Box, flag, name_text, number_box, outline_box, shown
+from ptedge.data.parsing.documents import load_json
+from ptedge.data.parsing.values import Box, flag, name_text, number_box, outline_box, shown
 from ptedge.errors import InputError
 
 # categories of the label files that the benchmark itself leaves out of its score

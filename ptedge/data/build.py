@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ptedge.data.classes import ClassTable
 from ptedge.data.columns import BoxColumns, usable_boxes
 from ptedge.data.dataset import Dataset, Sample
-from ptedge.data.values import LARGEST, Box, pixels
+from ptedge.data.parsing.values import LARGEST, Box, pixels
 from ptedge.errors import InputError
 from ptedge.frames.images import image_size
 

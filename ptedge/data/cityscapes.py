@@ -11,10 +11,10 @@ from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.columns import NOT_LISTED
 from ptedge.data.dataset import Dataset
-from ptedge.data.documents import load_json
 from ptedge.data.locate import ImageFinder
+from ptedge.data.parsing.documents import load_json
+from ptedge.data.parsing.values import flag, name_text, outline_box
 from ptedge.data.splits import Use, choose_split
-from ptedge.data.values import flag, name_text, outline_box
 from ptedge.errors import InputError
 
 # the eight classes with instances that the benchmark scores, in the order of its label ids

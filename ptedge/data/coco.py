@@ -11,9 +11,9 @@ from ptedge.data.build import Counts, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ANY_CLASS, ClassRules, class_table
 from ptedge.data.coco_columns import CORNERS, annotation_columns, count_corners, keep_annotation
 from ptedge.data.dataset import Dataset
-from ptedge.data.documents import load_json
 from ptedge.data.locate import ImageFinder
-from ptedge.data.values import entry_id, name_text, shown
+from ptedge.data.parsing.documents import load_json
+from ptedge.data.parsing.values import entry_id, name_text, shown
 from ptedge.errors import InputError
 from ptedge.files import write_json
 
@@ -22,7 +22,7 @@ def load_coco(path: Path) -> Any:
     """A JSON file; where it is COCO, without what is not read of its annotations.
 
     Raises:
-        InputError: as :func:`~ptedge.data.documents.load_json`.
+        InputError: as :func:`~ptedge.data.parsing.documents.load_json`.
     """
     return load_json(path, keep_annotation)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ptedge.data.build import MALFORMED, Counts, RawImage
 from ptedge.data.columns import BoxColumns
-from ptedge.data.values import LARGEST, Box, entry_id, flag, number_box, outline_box, shown
+from ptedge.data.parsing.values import LARGEST, Box, entry_id, flag, number_box, outline_box, shown
 from ptedge.errors import InputError
 
 CORNERS = "box that could be x1 y1 x2 y2, as all here; COCO has x y width height"

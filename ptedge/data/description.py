@@ -15,8 +15,8 @@ from ptedge.data.cityscapes import FOG_BETAS, read_cityscapes
 from ptedge.data.classes import ClassRules
 from ptedge.data.coco import read_coco
 from ptedge.data.dataset import REGIONS, Dataset, with_regions
-from ptedge.data.documents import read_text
 from ptedge.data.kitti import read_kitti
+from ptedge.data.parsing.documents import read_text
 from ptedge.data.splits import Use, refuse_split
 from ptedge.data.voc import read_voc
 from ptedge.data.yolo import read_yolo, read_yolo_folder

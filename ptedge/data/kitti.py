@@ -9,10 +9,10 @@ from pathlib import Path
 from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
-from ptedge.data.documents import read_lines
 from ptedge.data.locate import ImageFinder, pictures_in
+from ptedge.data.parsing.documents import read_lines
+from ptedge.data.parsing.values import is_number_text, number_box, shown
 from ptedge.data.splits import Use, choose_list, listed_names
-from ptedge.data.values import is_number_text, number_box, shown
 from ptedge.errors import InputError
 
 _DONT_CARE = "DontCare"

@@ -15,12 +15,12 @@ from ptedge.data.classes import ANY_CLASS, ClassRules, label_order
 from ptedge.data.coco import coco_dataset, is_coco, load_coco
 from ptedge.data.dataset import Dataset
 from ptedge.data.description import read_description
-from ptedge.data.documents import collector_paused, load_json
 from ptedge.data.kitti import kitti_folder, read_kitti
+from ptedge.data.parsing.documents import collector_paused, load_json
+from ptedge.data.parsing.values import shown
+from ptedge.data.parsing.yaml_file import load_yaml
 from ptedge.data.splits import Use, choose_split, is_part, refuse_split
-from ptedge.data.values import shown
 from ptedge.data.voc import read_voc
-from ptedge.data.yaml_file import load_yaml
 from ptedge.data.yolo import read_yolo, read_yolo_folder
 from ptedge.data.yolo_lines import is_label_file
 from ptedge.data.yolo_names import find_names

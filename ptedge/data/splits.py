@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from ptedge.data.documents import read_lines
+from ptedge.data.parsing.documents import read_lines
 from ptedge.errors import InputError
 
 # what the data are opened for: to learn from, to score on, or only to look at

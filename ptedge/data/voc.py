@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from ptedge.data.build import MALFORMED, Counts, RawBox, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
-from ptedge.data.documents import load_xml
 from ptedge.data.locate import ImageFinder, is_picture, pictures_in
+from ptedge.data.parsing.documents import load_xml
+from ptedge.data.parsing.values import flag, number_box, shown
 from ptedge.data.splits import Use, choose_list, listed_names
-from ptedge.data.values import flag, number_box, shown
 from ptedge.errors import InputError
 
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")

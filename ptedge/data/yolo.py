@@ -10,10 +10,10 @@ from pathlib import Path
 from ptedge.data.build import Counts, RawBox, RawImage, build_dataset
 from ptedge.data.classes import ClassRules, class_table
 from ptedge.data.dataset import Dataset
-from ptedge.data.documents import read_lines
 from ptedge.data.locate import ImageFinder, count_unreadable, files_below, is_picture, pictures_in
+from ptedge.data.parsing.documents import read_lines
+from ptedge.data.parsing.values import shown
 from ptedge.data.splits import Use, choose_split, is_part
-from ptedge.data.values import shown
 from ptedge.data.yolo_lines import Line, find_forms, is_label_file, read_label, relative_box
 from ptedge.data.yolo_names import (
     NAME_FILES,

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.data.build import MALFORMED, Counts
-from ptedge.data.documents import read_lines
-from ptedge.data.values import LARGEST, Box, is_number_text
+from ptedge.data.parsing.documents import read_lines
+from ptedge.data.parsing.values import LARGEST, Box, is_number_text
 from ptedge.errors import InputError
 
 _SCORED = 7  # columns of a box with score and track id, and of a triangle

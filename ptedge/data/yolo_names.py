@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ptedge.data.classes import ClassRules
-from ptedge.data.documents import read_lines
 from ptedge.data.locate import is_picture
+from ptedge.data.parsing.documents import read_lines
+from ptedge.data.parsing.values import shown
+from ptedge.data.parsing.yaml_file import load_yaml
 from ptedge.data.splits import is_part
-from ptedge.data.values import shown
-from ptedge.data.yaml_file import load_yaml
 from ptedge.errors import InputError
 
 NAME_FILES = ("classes.txt", "labels.txt", "obj.names")

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.draw import draw_detections
+from ptedge.drawing.draw import draw_detections
 
 from ..sinks.files import Result, encode_jpeg
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ptedge.data.coco_results import CocoWriter
 from ptedge.detections import Detections
-from ptedge.draw import draw_detections
+from ptedge.drawing.draw import draw_detections
 from ptedge.errors import OutputError
 from ptedge.files import fit_name, shown_name, write_error
 from ptedge.folders import is_at

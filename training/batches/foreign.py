@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ptedge.data.values import shown
+from ptedge.data.parsing.values import shown
 from ptedge.errors import InputError
 from ptedge.frames.images import is_image_name
 from ptedge.frames.source import FrameIndex

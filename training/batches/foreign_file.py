@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.data.coco import xywh_to_xyxy
-from ptedge.data.documents import load_json
-from ptedge.data.values import entry_id, name_text, number_box, shown
+from ptedge.data.parsing.documents import load_json
+from ptedge.data.parsing.values import entry_id, name_text, number_box, shown
 from ptedge.errors import InputError
 
 Key = int | str  # of an image: its file name, or the id that stands for one

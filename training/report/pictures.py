@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from ptedge.backends.predictor import Predictor
 from ptedge.boxes import box_iou
 from ptedge.detections import Detections
-from ptedge.draw import ADAPTED_COLOR, SOURCE_COLOR, draw_detections
+from ptedge.drawing.draw import ADAPTED_COLOR, SOURCE_COLOR, draw_detections
+from ptedge.drawing.legend import LegendRow
+from ptedge.drawing.lettering import Color
 from ptedge.errors import PtedgeError
 from ptedge.frames.source import FrameIndex
-from ptedge.legend import LegendRow
-from ptedge.lettering import Color
 from ptedge.progress import tracked
 
 SURE = 0.3  # score from which a box is drawn and counted, as `ptedge run` draws them

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.data.documents import load_json
-from ptedge.data.values import number
+from ptedge.data.parsing.documents import load_json
+from ptedge.data.parsing.values import number
 from ptedge.errors import InputError
 from ptedge.files import open_regular
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ptedge.data.dataset import Sample
 from ptedge.data.locate import is_picture
-from ptedge.data.values import is_number_text
+from ptedge.data.parsing.values import is_number_text
 from ptedge.errors import InputError
 
 RENAMED = "image given another name (its own cannot be kept or is taken)"

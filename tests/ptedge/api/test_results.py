@@ -9,7 +9,7 @@ import pytest
 
 from ptedge.api.results import Detection, ImageDetections
 from ptedge.detections import Detections
-from ptedge.draw import draw_detections
+from ptedge.drawing.draw import draw_detections
 from ptedge.errors import InputError, MissingExtraError
 
 FOUND = Detections(

@@ -11,7 +11,7 @@ from labelled_files import image, rows
 from ptedge.data import Dataset
 from ptedge.data.build import Counts, RawBox, RawImage, build_dataset, image_pixels
 from ptedge.data.classes import ClassRules, class_table
-from ptedge.data.values import Box
+from ptedge.data.parsing.values import Box
 from ptedge.errors import InputError
 
 

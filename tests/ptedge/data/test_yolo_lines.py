@@ -8,7 +8,7 @@ import pytest
 from labelled_files import text
 
 from ptedge.data.build import Counts
-from ptedge.data.values import Box
+from ptedge.data.parsing.values import Box
 from ptedge.data.yolo_lines import Forms, find_forms, is_label_file, read_label, relative_box
 from ptedge.errors import InputError
 

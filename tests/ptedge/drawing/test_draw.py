@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ptedge.detections import Detections
-from ptedge.draw import COLORS, SOURCE_COLOR, TRUTH_COLOR, draw_boxes, draw_detections
-from ptedge.lettering import Lettering
+from ptedge.drawing.draw import COLORS, SOURCE_COLOR, TRUTH_COLOR, draw_boxes, draw_detections
+from ptedge.drawing.lettering import Lettering
 
 
 def one(box: list[float], sigma: list[float], label: int = 0) -> Detections:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptedge.lettering import Area, Lettering, areas_of, least_covering
+from ptedge.drawing.lettering import Area, Lettering, areas_of, least_covering
 
 
 def test_areas_of__pixels_that_a_box_touches() -> None:

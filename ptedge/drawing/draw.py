@@ -8,10 +8,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.bands import Bands
 from ptedge.detections import Detections
-from ptedge.legend import LegendRow, band_row, draw_legend
-from ptedge.lettering import Area, Color, Lettering, areas_of, least_covering
+from ptedge.drawing.bands import Bands
+from ptedge.drawing.legend import LegendRow, band_row, draw_legend
+from ptedge.drawing.lettering import Area, Color, Lettering, areas_of, least_covering
 
 # Distinct in hue and lightness, for eight classes before they repeat (Okabe and Ito's colours for every eye, RGB).
 COLORS: tuple[Color, ...] = (

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from ptedge.data.values import entry_id, flag, is_number_text, name_text, number, number_box, outline_box, pixels, shown
+from ptedge.data.parsing.values import (
+    entry_id,
+    flag,
+    is_number_text,
+    name_text,
+    number,
+    number_box,
+    outline_box,
+    pixels,
+    shown,
+)
 
 
 @pytest.mark.parametrize(

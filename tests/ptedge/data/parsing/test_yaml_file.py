@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ptedge.data import yaml_file
-from ptedge.data.yaml_file import load_yaml
+from ptedge.data.parsing import yaml_file
+from ptedge.data.parsing.yaml_file import load_yaml
 from ptedge.errors import InputError
 
 

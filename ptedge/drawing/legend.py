@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.bands import Bands
-from ptedge.lettering import Area, Color, Lettering, least_covering
+from ptedge.drawing.bands import Bands
+from ptedge.drawing.lettering import Area, Color, Lettering, least_covering
 
 PLATE, PLATE_OPACITY = (18, 20, 24), 0.8
 TEXT = (240, 240, 240)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ptedge.data import documents
-from ptedge.data.documents import collector_paused, load_json, load_xml, read_lines, read_text
+from ptedge.data.parsing import documents
+from ptedge.data.parsing.documents import collector_paused, load_json, load_xml, read_lines, read_text
 from ptedge.errors import InputError
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptedge.legend import LegendRow, band_row, draw_legend
-from ptedge.lettering import Area
+from ptedge.drawing.legend import LegendRow, band_row, draw_legend
+from ptedge.drawing.lettering import Area
 
 ROWS = [LegendRow("source model", (255, 0, 0)), band_row((0, 255, 0))]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from ptedge.data.documents import read_text
+from ptedge.data.parsing.documents import read_text
 from ptedge.errors import InputError
 
 MOST_CHARACTERS = (
