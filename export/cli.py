@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -79,7 +80,7 @@ def export(
     calibrate: str | None,
     int8_error: float | None,
     sign: Path | None,
-) -> None:
+) -> dict[str, Any]:
     """Write CHECKPOINT as an ONNX bundle for the device.
 
     \b
@@ -106,6 +107,15 @@ def export(
         f"Next: ptedge verify {out} --against {checkpoint} --frames FRAMES",
         err=True,
     )
+    return {
+        "bundle": str(done.bundle),
+        "input_size": [height, width],
+        "batch": batch,
+        "precision": precision,
+        "classes": list(done.manifest.class_names),
+        "operators": done.operators,
+        "bytes": done.size,
+    }
 
 
 @click.command()
@@ -250,7 +260,7 @@ def verify(
 @click.command()
 @click.argument("bundle", type=PATH)
 @click.option("--key", type=PATH, required=True, help="Private Ed25519 key (docs/security.md).")
-def sign(bundle: Path, key: Path) -> None:
+def sign(bundle: Path, key: Path) -> dict[str, Any]:
     """Sign BUNDLE and its engines as they lie there, after a look at what they are.
 
     For a bundle that was exported without --sign, or calibrated afterwards.
@@ -260,8 +270,10 @@ def sign(bundle: Path, key: Path) -> None:
     """
     from .sign import sign_all
 
-    for line in sign_all(bundle, key):
+    lines = sign_all(bundle, key)
+    for line in lines:
         click.echo(line, err=True)
+    return {"bundle": str(bundle), "signed": lines}
 
 
 def describe_conversion(precision: str, conversion: Conversion) -> str:

@@ -14,7 +14,7 @@ from ptedge.hints import helped
 from ptedge.signals import EndedError, watch
 from ptedge.streams import guard
 from ptedge.text import printable
-from ptedge.verbosity import options, with_verbosity
+from ptedge.verbosity import options, with_common_options
 
 # name -> (module:function, one line for the list of commands); the lines stand here so that --help loads nothing
 COMMANDS = {
@@ -49,7 +49,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
-        return with_verbosity(getattr(importlib.import_module(module), function))
+        return with_common_options(getattr(importlib.import_module(module), function))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""How much is told on stderr: ``-v`` and ``-q``, the same for every command, and silence for Python."""
+"""What is told where, the same for every command: ``-v``, ``-q`` and ``--json``; and silence for Python."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import contextlib
 import copy
 import functools
 import importlib.metadata
+import json
 import logging
 import os
 import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -20,7 +21,11 @@ import click
 from ptedge import __version__
 from ptedge.errors import PtedgeError
 
-VERBOSE, QUIET = "ptedge.verbose", "ptedge.quiet"  # in a context's meta, which commands share with their groups
+VERBOSE, QUIET, JSON = (
+    "ptedge.verbose",
+    "ptedge.quiet",
+    "ptedge.json",
+)  # in a context's meta, which commands share with their groups
 # what messages of errors are about most often; a missing one is left out
 PACKAGES = ("numpy", "opencv-python-headless", "onnxruntime-gpu", "onnxruntime", "tensorrt", "torch", "click")
 
@@ -68,8 +73,11 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def with_verbosity(command: click.Command) -> click.Command:
-    """A copy of a command, or of a group with all its commands, that knows ``-v`` and ``-q``.
+def with_common_options(command: click.Command) -> click.Command:
+    """A copy of a command, or of a group with all its commands, that knows ``-v``, ``-q`` and ``--json``.
+
+    Who prints its document by itself has ``--json`` already. Others return it, and get the option by that: with it
+    nothing but the document goes to stdout.
 
     Args:
         command: as its module defines it; it stays as it is.
@@ -77,9 +85,12 @@ def with_verbosity(command: click.Command) -> click.Command:
     made = copy.copy(command)
     made.params = [*command.params, *options()]
     if isinstance(made, click.Group):
-        made.commands = {name: with_verbosity(inner) for name, inner in made.commands.items()}
+        made.commands = {name: with_common_options(inner) for name, inner in made.commands.items()}
     elif command.callback is not None:
         made.callback = _heeding(command.callback)
+        if command.callback.__annotations__.get("return") not in (None, "None"):
+            text = "Print one JSON document on stdout, and nothing else there."
+            made.params.append(_flag(("--json",), text, JSON))
     return made
 
 
@@ -89,10 +100,12 @@ def options() -> list[click.Option]:
         (VERBOSE, ("-v", "--verbose"), "Tell versions and times too; of an error, where it came from."),
         (QUIET, ("-q", "--quiet"), "Tell nothing but errors."),
     )
-    return [
-        click.Option(names, is_flag=True, expose_value=False, help=text, callback=_note(key))
-        for key, names, text in told
-    ]
+    return [_flag(names, text, key) for key, names, text in told]
+
+
+def _flag(names: Sequence[str], text: str, key: str) -> click.Option:
+    """An option that is noted in the context's meta."""
+    return click.Option(names, is_flag=True, expose_value=False, help=text, callback=_note(key))
 
 
 def _note(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
@@ -112,6 +125,11 @@ def _heeding(callback: Callable[..., Any]) -> Callable[..., Any]:
     def heeding(*values: Any, **named: Any) -> Any:
         meta = click.get_current_context().meta
         with _verbose() if meta.get(VERBOSE) else quiet(bool(meta.get(QUIET))):
-            return callback(*values, **named)
+            if not meta.get(JSON):
+                return callback(*values, **named)
+            with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+                document = callback(*values, **named)
+            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+            return document
 
     return heeding

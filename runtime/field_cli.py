@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -55,7 +56,7 @@ def summary(folder: Path, as_json: bool) -> None:
     "--min-score", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Leave out lower scores."
 )
 @click.option("--license", "license_name", default="unknown", show_default=True, help="Licence of the images.")
-def export(folder: Path, form: str | None, out: Path, min_score: float, license_name: str) -> None:
+def export(folder: Path, form: str | None, out: Path, min_score: float, license_name: str) -> dict[str, Any]:
     """Write the detections as pre-labels, to correct in an annotation tool.
 
     \b
@@ -75,17 +76,19 @@ def export(folder: Path, form: str | None, out: Path, min_score: float, license_
         click.echo(f"wrote {out} ({form}): {written.images} images, {written.boxes} boxes", err=True)
         if left:
             click.echo(f"boxes left out: {left}", err=True)
-        return
+        counts = {"images": written.images, "boxes": written.boxes, "left_out": dict(written.left_out)}
+        return {"out": str(out), "format": form, **counts}
     set_file_aside(out)  # labels corrected by hand may have been saved there
     count = export_coco(opened, out, min_score, license_name)
     click.echo(f"wrote {out}: {count} images of {folder / 'images'}", err=True)
+    return {"out": str(out), "format": "coco", "images": count}
 
 
 @field.command()
 @FIELD
 @click.option("--max-bytes", callback=byte_size, metavar="SIZE", help="Size of the images that may stay, as 500MB.")
 @click.option("--max-images", type=click.IntRange(0), help="Images that may stay.")
-def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> None:
+def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> dict[str, Any]:
     """Remove the least informative images until the folder is small enough.
 
     \b
@@ -104,3 +107,4 @@ def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> None:
         opened = open_field(folder)
         removed = prune_field(opened, max_bytes, max_images)
     click.echo(f"removed {removed} images; {opened.images} stay, {opened.size / 1e6:.1f} MB", err=True)
+    return {"removed": removed, "images": opened.images, "bytes": opened.size}

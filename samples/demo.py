@@ -85,7 +85,7 @@ class Row:
     "--out", type=click.Path(path_type=Path), help="Its folder; an earlier demo steps aside.  [default: runs/demo]"
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of scenes and training.")
-def demo(quick: bool, out: Path | None, seed: int) -> None:
+def demo(quick: bool, out: Path | None, seed: int) -> dict[str, Any]:
     """The whole loop on generated scenes, in one command.
 
     Draws street scenes of a clear and of a shifted look, trains on the clear ones, adapts to the others without their
@@ -97,25 +97,24 @@ def demo(quick: bool, out: Path | None, seed: int) -> None:
       ptedge demo --quick --out runs/demo
     """
     with take_folder(out, Path("runs/demo"), "ptedge demo") as folder:
-        _show(quick, folder, seed)
+        return _show(quick, folder, seed)
 
 
-def _show(quick: bool, out: Path, seed: int) -> None:
+def _show(quick: bool, out: Path, seed: int) -> dict[str, Any]:
     """The demo in a folder that is held."""
     _start_afresh(out)
     steps = Steps(out / "logs", lambda line: click.echo(line, err=True))
     rows = _Walk(QUICK if quick else FULL, out, seed, steps).rows()
-    write_json(
-        out / MARKER,
-        {
-            "quick": quick,
-            "seed": seed,
-            "seconds": steps.seconds,
-            "models": {row.name: {"checkpoint": row.checkpoint, "bundle": row.bundle} for row in rows},
-        },
-    )
+    document = {
+        "quick": quick,
+        "seed": seed,
+        "seconds": steps.seconds,
+        "models": {row.name: {"checkpoint": row.checkpoint, "bundle": row.bundle} for row in rows},
+    }
+    write_json(out / MARKER, document)
     click.echo(f"\n{sum(steps.seconds.values()) / 60:.1f} minutes. Pictures: {out / 'pictures'}", err=True)
     _print_table(rows)
+    return {"out": str(out), **document}
 
 
 def _start_afresh(out: Path) -> None:

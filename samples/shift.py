@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -128,7 +129,7 @@ def shift(
     weakest: float,
     strongest: float,
     seed: int,
-) -> None:
+) -> dict[str, Any]:
     """Write the pictures of DATA under fog, night, rain or blur, with their labels as OUT.json (COCO).
 
     \b
@@ -142,3 +143,4 @@ def shift(
     wanted = Shift(recipes, weakest, strongest, seed)
     shifted = write_shifted(dataset, out, images or out.with_suffix(""), wanted)
     click.echo(f"wrote {out}: {len(shifted)} images, {shifted.num_boxes} boxes", err=True)
+    return {"out": str(out), "images": len(shifted), "boxes": shifted.num_boxes}

@@ -50,6 +50,10 @@ class TrainingResult:
     steps: int
     summary: Mapping[str, Any] = field(repr=False)
 
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return {"out": str(self.out), "model": str(self.model), "steps": self.steps, "summary": dict(self.summary)}
+
 
 def train(
     source: PathName,

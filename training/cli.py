@@ -39,7 +39,7 @@ def train(
     overrides: tuple[str, ...],
     val: Path | None,
     resume: bool,
-) -> None:
+) -> dict[str, Any]:
     """Pretrain a detector on labelled images.
 
     SOURCE is a COCO json, a Pascal VOC, YOLO or KITTI folder, or a TOML description. RUN gets model.pt, last.pt,
@@ -53,9 +53,10 @@ def train(
     from .api import train as run
 
     try:
-        run(source, out=out, val=val, config=config_file, preset=preset, settings=overrides, resume=resume)
+        done = run(source, out=out, val=val, config=config_file, preset=preset, settings=overrides, resume=resume)
     except RunInterruptedError as ended:
         sys.exit(128 + ended.signal)  # as a shell reports a program that a signal ended
+    return done.to_json()
 
 
 @click.command(short_help="Adapt a detector to unlabelled target frames.")
@@ -81,7 +82,7 @@ def adapt(
     overrides: tuple[str, ...],
     val: Path | None,
     resume: bool,
-) -> None:
+) -> dict[str, Any]:
     """Adapt a detector to unlabelled frames by Probabilistic Teacher.
 
     CHECKPOINT is a model.pt of ptedge train or adapt. Give --source, or --source-free; with either, --labels adds a
@@ -105,6 +106,7 @@ def adapt(
     domains |= {"labels": labels, "teacher_boxes": teacher_boxes}
     settings: dict[str, Any] = {"config": config_file, "preset": preset, "settings": overrides}
     try:
-        run(checkpoint, target, out=out, resume=resume, **domains, **settings)
+        done = run(checkpoint, target, out=out, resume=resume, **domains, **settings)
     except RunInterruptedError as ended:
         sys.exit(128 + ended.signal)  # as a shell reports a program that a signal ended
+    return done.to_json()

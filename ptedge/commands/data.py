@@ -152,7 +152,7 @@ def convert(
     licence: str,
     draw: int | None,
     seed: int,
-) -> None:
+) -> dict[str, Any]:
     """Write DATA as COCO, VOC, YOLO or KITTI, or its annotations alone as a COCO json.
 
     With --to, OUT is a new folder that holds the images, too. What a format cannot hold is counted. Without it OUT is a
@@ -181,6 +181,16 @@ def convert(
         click.echo(line, err=True)
     if images == "none" and to not in (None, "coco"):
         click.echo(f"put the images into {images_folder(to, out)}, named as their label files", err=True)
+    return {
+        "out": str(out),
+        "format": to or "coco",
+        "images": len(dataset),
+        "boxes": dataset.num_boxes,
+        "dropped": dataset.dropped,
+        "passed_over": dataset.passed_over,
+        "notes": dataset.notes,
+        "changed": lost,
+    }
 
 
 def _write_json(dataset: Dataset, out: Path, description: str, licence: str) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from ptedge.cli import COMMANDS, cli
 from ptedge.errors import InputError
-from ptedge.verbosity import quiet, with_verbosity
+from ptedge.verbosity import quiet, with_common_options
 
 
 def test_quiet__nothing_on_stderr_inside(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,23 +46,23 @@ def work(bad: bool) -> None:
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(with_verbosity(group), list(words))
+    return CliRunner().invoke(with_common_options(group), list(words))
 
 
-def test_with_verbosity__as_ever_without() -> None:
+def test_with_common_options__as_ever_without() -> None:
     result = run("work")
     assert (result.stdout, result.stderr) == ("answer\n", "working\n")
     assert not [param for param in work.params if "-q" in param.opts], "the command itself stays as it is"
 
 
 @pytest.mark.parametrize("words", [("work", "-q"), ("-q", "work"), ("work", "--quiet")])
-def test_with_verbosity__quiet_leaves_the_answer(words: tuple[str, ...]) -> None:
+def test_with_common_options__quiet_leaves_the_answer(words: tuple[str, ...]) -> None:
     result = run(*words)
     assert (result.stdout, result.stderr, result.exit_code) == ("answer\n", "", 0)
 
 
 @pytest.mark.parametrize("words", [("work", "-v"), ("-v", "work")])
-def test_with_verbosity__verbose_tells_versions_logs_and_time(words: tuple[str, ...]) -> None:
+def test_with_common_options__verbose_tells_versions_logs_and_time(words: tuple[str, ...]) -> None:
     result = run(*words)
     first, *rest = result.stderr.splitlines()
     assert first.startswith("ptedge ") and "Python " in first and "numpy " in first
@@ -72,12 +72,12 @@ def test_with_verbosity__verbose_tells_versions_logs_and_time(words: tuple[str, 
     assert run("work").stderr == "working\n", "nothing stays behind"
 
 
-def test_with_verbosity__verbose_tells_where_an_error_came_from() -> None:
+def test_with_common_options__verbose_tells_where_an_error_came_from() -> None:
     assert "Traceback" not in run("work", "--bad").stderr
     assert 'raise InputError("x.jpg is broken")' in run("work", "--bad", "-v").stderr
 
 
-def test_with_verbosity__both_is_wrong_usage_which_is_told() -> None:
+def test_with_common_options__both_is_wrong_usage_which_is_told() -> None:
     for words in (("work", "-q", "-v"), ("-q", "work", "-v"), ("work", "-q", "--nonsense")):
         result = run(*words)
         assert result.exit_code == 2

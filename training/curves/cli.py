@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,7 @@ import click
 @click.command(short_help="Draw the curves of one run, or of several together.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the PNG files; for one run its own plots/.")
-def plot(runs: tuple[Path, ...], out: Path | None) -> None:
+def plot(runs: tuple[Path, ...], out: Path | None) -> dict[str, Any]:
     """Draw what RUN/metrics.jsonl says: losses, pseudo boxes, entropy, agreement, anchors, learning rate.
 
     Several runs are laid over each other, one colour each. The folder of a study (results.jsonl) may be given alone: it
@@ -47,6 +48,7 @@ def plot(runs: tuple[Path, ...], out: Path | None) -> None:
         raise ArtifactError(f"{', '.join(map(str, runs))}: nothing to draw yet")
     for file in files:
         click.echo(file)
+    return {"files": [str(file) for file in files]}
 
 
 def check_run(run: Path) -> None:
