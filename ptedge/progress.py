@@ -25,6 +25,7 @@ class Progress:
 
     Attributes:
         done: units so far.
+        total: units in all; may be set later.
     """
 
     def __init__(self, what: str, total: int | None, unit: str = "images") -> None:
@@ -36,7 +37,8 @@ class Progress:
             unit: what is counted, in the plural.
         """
         self.done = 0
-        self._what, self._total, self._unit = what, total, unit
+        self.total = total
+        self._what, self._unit = what, unit
         self._start = self._looked = time.monotonic()
         self._shown = 0  # characters on the terminal's line
         self._told = False
@@ -50,10 +52,10 @@ class Progress:
         self._looked = now
         if sys.stderr.isatty():
             self._show(self._line(now - self._start))
-        elif not self._told and self._total and done and (now - self._start) * self._total / done > WORTH_A_LINE:
+        elif not self._told and self.total and done and (now - self._start) * self.total / done > WORTH_A_LINE:
             self._told = True
-            left = in_words((now - self._start) * (self._total - done) / done)
-            click.echo(f"{self._what}: {self._total} {self._unit}, about {left} to go", err=True)
+            left = in_words((now - self._start) * (self.total - done) / done)
+            click.echo(f"{self._what}: {self.total} {self._unit}, about {left} to go", err=True)
 
     def close(self) -> None:
         """Leave the line empty."""
@@ -72,10 +74,10 @@ class Progress:
         self.close()
 
     def _line(self, seconds: float) -> str:
-        if not self._total:
+        if not self.total:
             return f"{self._what}: {self.done} {self._unit} in {in_words(seconds)}"
-        line = f"{self._what}: {self.done}/{self._total} {self._unit}, {self.done / self._total:.0%}"
-        return f"{line}, {in_words(seconds * (self._total - self.done) / self.done)} left" if self.done else line
+        line = f"{self._what}: {self.done}/{self.total} {self._unit}, {self.done / self.total:.0%}"
+        return f"{line}, {in_words(seconds * (self.total - self.done) / self.done)} left" if self.done else line
 
     def _show(self, line: str) -> None:
         click.echo("\r" + line + " " * (self._shown - len(line)), err=True, nl=False)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+
+from ptedge.progress import Progress
 
 NAMES = ("bdd100k", "cityscapes", "foggy_cityscapes", "kitti", "sim10k")
 
@@ -14,7 +17,7 @@ NAMES = ("bdd100k", "cityscapes", "foggy_cityscapes", "kitti", "sim10k")
 @click.command("fetch-help")
 @click.argument("name", type=click.Choice(NAMES))
 @click.option("--root", default="/data/NAME", help="Folder you will unpack into, for the text.")
-def fetch_help(name: str, root: str) -> None:
+def fetch_help(name: str, root: str) -> dict[str, Any]:
     """Tell where a public data set comes from, what its folder must hold, and what to do next. Nothing is fetched.
 
     \b
@@ -23,7 +26,9 @@ def fetch_help(name: str, root: str) -> None:
     """
     from ptedge.data.public import guide_text
 
-    click.echo(guide_text(name, root.replace("NAME", name)))
+    text = guide_text(name, root.replace("NAME", name))
+    click.echo(text)
+    return {"name": name, "text": text}
 
 
 @click.command()
@@ -46,7 +51,7 @@ def fog(
     depth: Path | None,
     unit: float,
     out: Path | None,
-) -> None:
+) -> dict[str, Any]:
     """Put fog on Cityscapes (by its disparities), or on a folder of images with depths, as Foggy Cityscapes does.
 
     ROOT holds leftImg8bit, disparity and camera; leftImg8bit_foggy appears beside them. With --depth, ROOT is a folder
@@ -62,19 +67,22 @@ def fog(
     if depth is not None and (out is None or splits):
         raise click.UsageError("--depth needs --out, and has no --split")
 
-    def progress(done: int, total: int) -> None:
-        if done % 100 == 0:
-            click.echo(f"{done} of {total} images", err=True)
-
     options = FogOptions(betas, light)
     for beta in betas:
         click.echo(f"beta {beta:g}: contrast falls to 5 % at {visibility(beta):.0f} m", err=True)
-    if depth is not None and out is not None:
-        counts = fog_depths(root, depth, out, unit, options, progress)
-    else:
-        counts = fog_cityscapes(root, out or root, splits, options, progress)
+    with Progress("fog", None) as shown:
+
+        def progress(done: int, total: int) -> None:
+            shown.total = total
+            shown(done)
+
+        if depth is not None and out is not None:
+            counts = fog_depths(root, depth, out, unit, options, progress)
+        else:
+            counts = fog_cityscapes(root, out or root, splits, options, progress)
     for reason, count in counts.items():
         click.echo(f"{count} {reason}", err=True)
+    return {"out": str(out or root), "counts": dict(counts)}
 
 
 def layout_of(path: Path, named: str | None) -> str | None:
