@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from places import ROOT
 from tiny_detector import use_tiny_detector, write_pictures
 from tiny_model import tiny_bundle
 
+from ptedge.artifacts.checkpoint import load_checkpoint, save_checkpoint
 from ptedge.artifacts.engine_file import EngineRecord
+from ptedge.artifacts.estimate import LabelFreeFit, Ridge
 from ptedge.cli import COMMANDS, cli
 from ptedge.config import to_dict
 from ptedge.samples.demo import Row
@@ -37,6 +40,11 @@ def leaves() -> list[str]:
 
 FEW = ["optim.steps=2", "optim.batch=2", "workers=0", "curves=false", "choice.enabled=false"]
 TINY = ["model.weights=none", "model.input_size=[64,96]"]
+
+
+SIDE = Ridge(0.2, (0.5,), (-9.0,), (9.0,), 0.1, 50)
+AP = Ridge(0.1, (0.4, 0.2), (0.0,) * 2, (1.0,) * 2, 0.05, 50)
+FIT = LabelFreeFit(SIDE, SIDE, SIDE, SIDE, AP, AP, 50, 1200, "cluster")
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -81,6 +89,7 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "report": ["runs/adapted"],
         "eval": [bundle, "found/data.json"],
         "calibrate": [bundle, "found/data.json", "--dry-run"],
+        "estimate": ["estimating.pt", "--target", "target/images"],
         "export": [model, "--out", "exported"],
         "verify": ["exported", "--against", model],
         "sign": [bundle, "--key", str(keys[0])],
@@ -116,6 +125,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         for picture in (folder / "target" / "images").iterdir():
             np.save(folder / "depths" / picture.stem, np.full((64, 96), 20.0))
         for name, words in commands(key_pair(folder)).items():
+            if name == "estimate":
+                fitted = dataclasses.replace(load_checkpoint(Path("runs/source/model.pt")), label_free=FIT)
+                save_checkpoint(Path("estimating.pt"), fitted)
             result = CliRunner().invoke(cli, [*name.split(), *words, "--json"])
             documents[name] = json.loads(result.stdout) if result.stdout else f"{result.exception}, {result.stderr}"
     return documents
