@@ -20,7 +20,9 @@ def _run_options(function: F) -> F:
             click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML with settings."),
             click.option("--preset", type=click.Choice(PRESETS), help="Settings for a GPU; --config and --set win."),
             click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
-            click.option("--val", type=click.Path(path_type=Path), help="Labelled DATA to report on; changes nothing."),
+            click.option(
+                "--val", type=click.Path(path_type=Path), help="Labelled DATA to report on; no weight depends on it."
+            ),
             click.option("--resume", is_flag=True, help="Continue the run in --out."),
         ]
     ):

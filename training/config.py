@@ -95,7 +95,8 @@ class TrainConfig:
         checkpoint_every: steps between writes of last.pt.
         convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
         estimate_images: images of ``--val`` in each of 50 corrupted sets, from which it is learned at the end how to
-            estimate AP and the scale of sigma without labels; 0 leaves that out.
+            estimate AP and the scale of sigma without labels, for example 24; 0 leaves that out. Only where ``--val``
+            is of the source: what a place is judged by should not be learned from.
         model: the detector.
         optim: the optimiser.
         augment: the strong view.
@@ -113,7 +114,7 @@ class TrainConfig:
     curves: bool = True
     checkpoint_every: int = 200
     convention: str = VOC.name
-    estimate_images: int = 24
+    estimate_images: int = 0
     model: ModelConfig = field(default_factory=ModelConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)

@@ -67,13 +67,13 @@ def test_adapt__no_frames_no_estimate(ptedge: Shell, estimating: Path, target_fr
     assert "estimate" not in summary(run)
 
 
-def test_train__val_teaches_and_a_setting_leaves_it_out(
+def test_train__val_teaches_where_a_setting_asks_for_it(
     ptedge: Shell, source_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(finish, "learn_fit", lambda *_: FIT)
-    for images, expected in ((2, FIT), (0, None)):
-        run = tmp_path / str(images)
-        status, err = ptedge.train(source_data, run, "--val", source_data, sets=(f"estimate_images={images}",))
+    for sets, expected in ((("estimate_images=2",), FIT), ((), None)):
+        run = tmp_path / str(len(sets))
+        status, err = ptedge.train(source_data, run, "--val", source_data, sets=sets)
         assert status == 0, err
         assert load_checkpoint(run / "model.pt").label_free == expected
         assert ("label_free" in summary(run)) == (expected is not None)
@@ -82,7 +82,8 @@ def test_train__val_teaches_and_a_setting_leaves_it_out(
 def test_train__a_model_that_finds_nothing_is_written_all_the_same(
     ptedge: Shell, source_data: Path, tmp_path: Path
 ) -> None:
-    status, err = ptedge.train(source_data, tmp_path / "run", "--val", source_data, steps=1)
+    sets = ("estimate_images=2",)
+    status, err = ptedge.train(source_data, tmp_path / "run", "--val", source_data, steps=1, sets=sets)
     assert status == 0, err
     assert "no estimates without labels: too little to learn" in err
     assert load_checkpoint(tmp_path / "run" / "model.pt").label_free is None
