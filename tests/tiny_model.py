@@ -29,7 +29,7 @@ ANSWER: dict[str, list[Any]] = {
 
 
 def tiny_onnx(
-    answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, converged: int = 1, sides: bool = False
+    answer: Mapping[str, Sequence[Any]] = ANSWER, batch: int = 1, converged: int = 1, sides: bool = True
 ) -> bytes:
     """A serialised graph that answers every image with ``answer``, padded to ROWS rows; ``sides``: as the constants
     ``side_offset`` and ``sigma_scale`` correct it."""

@@ -30,7 +30,7 @@ IMAGE = np.zeros((64, 96, 3), np.uint8)
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Bundle:
-    return tiny_bundle(tmp_path / "b", tiny_onnx(sides=True))
+    return tiny_bundle(tmp_path / "b", tiny_onnx())
 
 
 def test_write_calibrated__graph_manifest_and_hashes_agree(bundle: Bundle) -> None:
@@ -94,7 +94,7 @@ def test_write_calibrated__no_place_for_it(bundle: Bundle, tmp_path: Path) -> No
     older = tiny_bundle(tmp_path / "older", schema=1)
     with pytest.raises(ArtifactError, match=r"before graphs had a place.*ptedge export"):
         write_calibrated(older, GIVEN, tmp_path / "x")
-    without = tiny_bundle(tmp_path / "without")
+    without = tiny_bundle(tmp_path / "without", tiny_onnx(sides=False))
     with pytest.raises(ArtifactError, match="no constants side_offset and sigma_scale"):
         write_calibrated(without, GIVEN, tmp_path / "x")
     assert not (tmp_path / "x").exists()

@@ -23,7 +23,7 @@ GIVEN = SideCalibration((0.25, 0.0, -0.125, 0.0), (2.0, 1.0, 0.5, 4.0))
 
 @pytest.mark.parametrize("calibrated", [True, False])
 def test_uncalibrated_bundle__answers_as_it_was_exported(tmp_path: Path, calibrated: bool) -> None:
-    bundle = tiny_bundle(tmp_path / "b", tiny_onnx(sides=True))
+    bundle = tiny_bundle(tmp_path / "b", tiny_onnx())
     if calibrated:
         bundle = write_calibrated(bundle, GIVEN, bundle.path)
     with uncalibrated_bundle(bundle, "cpu") as predictor:

@@ -53,7 +53,7 @@ def write_labelled(folder: Path, boxes: Boxes, count: int = 6) -> Path:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    return tiny_bundle(tmp_path / "bundle", tiny_onnx(sides=True)).path
+    return tiny_bundle(tmp_path / "bundle", tiny_onnx()).path
 
 
 @pytest.fixture
