@@ -87,6 +87,13 @@ def test_troubleshooting__quotes_what_the_program_says() -> None:
     assert [words for words in quoted if words.replace("'", '"') not in said] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages__lines_fit(page: Path) -> None:
+    """Lines of text; a row of a table cannot be broken."""
+    lines = page.read_text("utf-8").splitlines()
+    assert [number for number, line in enumerate(lines, 1) if len(line) > 120 and not line.startswith("|")] == []
+
+
 def test_site__builds_strictly(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="the site needs the extra docs")
     done = subprocess.run(

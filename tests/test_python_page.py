@@ -16,7 +16,8 @@ from tiny_model import tiny_bundle
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WITH_PYTHON = [page for page in PAGES if BLOCK.search(page.read_text("utf-8"))]
+OTHERS = {"annotate.md"}  # calls of another tool, which open its window
+WITH_PYTHON = [page for page in PAGES if BLOCK.search(page.read_text("utf-8")) and page.name not in OTHERS]
 # what is replaced, to take seconds: hundreds of steps of a detector by two of a tiny one
 SHORT = {'"optim.steps": 600': '"model.weights": "none", "model.input_size": [64, 96], **FEW'}
 SHORT |= {'out="runs/adapted")': 'out="runs/adapted", settings=FEW)', "quiet=True)": "quiet=True, settings=FEW)"}
