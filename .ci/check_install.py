@@ -16,7 +16,7 @@ NEEDS_TORCH = ("ptedge.training.", "ptedge.detector.")  # packages
 MODULES_WITH_TORCH = (
     *("ptedge.artifacts.checkpoint", "ptedge.backends.checkpoint_predictor"),
     *("ptedge.export.graph", "ptedge.export.graph_ops", "ptedge.export.to_onnx", "ptedge.export.to_bundle"),
-    *("ptedge.export.verify.reference", "ptedge.export.verify.near_ties"),
+    *("ptedge.export.verify.reference", "ptedge.export.verify.near_ties", "ptedge.samples.effects"),
 )
 
 
