@@ -134,7 +134,8 @@ def _flags(values: list[Any]) -> NDArray[np.int8]:
 def _boxes(given: list[Any]) -> tuple[NDArray[np.float64], dict[str, NDArray[np.bool_]]]:
     """Boxes xyxy, [N, 4], and by reason which of them are none."""
     boxes = np.zeros((len(given), 4))
-    reasons = {MALFORMED: np.zeros(len(given), dtype=np.bool_)}
+    reasons: dict[str, NDArray[np.bool_]] = {MALFORMED: np.zeros(len(given), dtype=np.bool_)}
+    plain: NDArray[np.bool_]
     if set(map(type, given)) <= {list} and set(map(len, given)) <= {4}:
         plain = np.ones(len(given), dtype=np.bool_)
     else:

@@ -127,7 +127,9 @@ def find_sample(detections: Sequence[Detections], dataset: Dataset) -> tuple[Sid
     Returns:
         The sample, and for each image which rows of it are its own.
     """
-    errors, sigma, places = [np.zeros((0, 4))], [np.zeros((0, 4))], []
+    errors: list[NDArray[np.float64]] = [np.zeros((0, 4))]
+    sigma: list[NDArray[np.float64]] = [np.zeros((0, 4))]
+    places: list[NDArray[np.int64]] = []
     count = 0
     for found, labels in zip(detections, dataset.samples, strict=True):
         matches = match_detections([found], [labels], len(dataset.class_names), MATCH_IOU)
@@ -135,7 +137,7 @@ def find_sample(detections: Sequence[Detections], dataset: Dataset) -> tuple[Sid
         # 0 stays 0: a detector without variances
         floor = MIN_SIGMA if matches.sigma.any() else 0.0
         sigma.append(np.maximum(matches.sigma, floor) / box_size(matches.boxes))
-        places.append(np.arange(count, count + len(matches)))
+        places.append(np.arange(count, count + len(matches), dtype=np.int64))
         count += len(matches)
     images = np.repeat(np.arange(len(places)), [len(rows) for rows in places])
     return SideSample(np.concatenate(errors), np.concatenate(sigma), images), places

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptedge.boxes import clip_boxes
 from ptedge.detections import Detections
@@ -100,7 +101,7 @@ class Prelabels:
             raise write_error(target, error) from None
 
 
-def centre_form(box: np.ndarray, width: int, height: int) -> tuple[float, float, float, float]:
+def centre_form(box: NDArray[np.float32], width: int, height: int) -> tuple[float, float, float, float]:
     """A box as shares of its image: centre x, centre y, width, height."""
     x1, y1, x2, y2 = (float(v) for v in box)
     return (x1 + x2) / 2 / width, (y1 + y2) / 2 / height, (x2 - x1) / width, (y2 - y1) / height
