@@ -78,7 +78,8 @@ def blur(image: NDArray[np.float32], strength: float) -> NDArray[np.float32]:
     size = _odd(6 * sigma)
     soft = gaussian_blur2d(_to_batch(image), (size, size), (sigma, sigma))
     angle = float(torch.rand(()) * 180)
-    return _to_image(motion_blur(soft, _odd(0.012 * width * strength), angle, 0.0).clamp(0, 1))
+    smeared = motion_blur(soft, _odd(0.012 * width * strength), angle, 0.0, border_type="replicate")
+    return _to_image(smeared.clamp(0, 1))
 
 
 EFFECTS: dict[str, Callable[[NDArray[np.float32], float], NDArray[np.float32]]] = {
