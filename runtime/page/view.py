@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.drawing.draw import draw_detections
+from ptedge.drawing.scale import at_shown_width
 
 from ..sinks.files import Result, encode_jpeg
 
@@ -102,12 +101,5 @@ def _drawn(result: Result) -> NDArray[np.uint8]:
     """The frame with its detections, drawn at the size that is shown."""
     image, found = result.frame.image, result.detections
     found = found.select(found.scores >= result.draw_score)
-    height, width = image.shape[:2]
-    scale = min(max(width, NARROWEST), WIDEST) / width
-    if scale != 1:
-        size = (round(width * scale), max(1, round(height * scale)))
-        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-        image = np.asarray(cv2.resize(image, size, interpolation=method), np.uint8)
-        factor = np.float32(scale)
-        found = dataclasses.replace(found, boxes=found.boxes * factor, sigma=found.sigma * factor)
+    image, found = at_shown_width(image, found, NARROWEST, WIDEST)
     return draw_detections(image, found, result.class_names)

@@ -63,6 +63,7 @@ def source_losses(
         labels: one an image.
         probabilistic: the box heads have variances; smooth L1 without.
         normalise: counts of sampled anchors and proposals to what sums over them are divided by.
+        beta: power of :func:`~ptedge.training.losses.equations.beta_weight` on Gaussian terms, in [0, 1].
 
     Returns:
         ``rpn_cls``, ``rpn_box``, ``roi_cls``, ``roi_box``: scalars.

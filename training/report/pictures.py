@@ -20,6 +20,7 @@ from ptedge.detections import Detections
 from ptedge.drawing.draw import ADAPTED_COLOR, SOURCE_COLOR, draw_detections
 from ptedge.drawing.legend import LegendRow
 from ptedge.drawing.lettering import Color
+from ptedge.drawing.scale import at_shown_width
 from ptedge.errors import PtedgeError
 from ptedge.frames.source import FrameIndex
 from ptedge.progress import tracked
@@ -166,14 +167,7 @@ def read_answers(field: Path, class_count: int) -> tuple[dict[str, Detections], 
 
 def _picture(image: NDArray[np.uint8], found: Detections, class_names: Sequence[str], model: Model) -> str:
     """A frame with its boxes as a data URI, drawn at the size that is embedded."""
-    height, width = image.shape[:2]
-    scale = min(max(width, NARROWEST), WIDEST) / width
-    if scale != 1:
-        size = (round(width * scale), max(1, round(height * scale)))
-        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-        image = np.asarray(cv2.resize(image, size, interpolation=method), np.uint8)
-        factor = np.float32(scale)
-        found = dataclasses.replace(found, boxes=found.boxes * factor, sigma=found.sigma * factor)
+    image, found = at_shown_width(image, found, NARROWEST, WIDEST, cv2.INTER_CUBIC)
     rows = [LegendRow(f"found by: {model.title}", model.color)]
     drawn = draw_detections(image, found, class_names, color=model.color, legend=rows, letters=LETTERS)
     bgr = cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR)
