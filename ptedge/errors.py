@@ -6,6 +6,7 @@ PtedgeError
 ├── ConfigError      a TOML file or a --set value
 ├── OutputError      a place to write that does not take it (not writable, full)
 ├── ArtifactError    something ptedge wrote before: checkpoint, bundle, engine, field folder
+├── StoreError       a store of objects (folder, bucket) that is not there, refuses or holds something else
 ├── BackendError     ONNX Runtime, TensorRT or a GPU that is not there or refuses
 ├── TrainingError    a run that cannot go on (non-finite loss, no usable data)
 └── MissingExtraError    an optional dependency; the text names the extra to install
@@ -66,6 +67,10 @@ class OutputError(PtedgeError):
 
 class ArtifactError(PtedgeError):
     """A checkpoint, bundle, engine or field folder is broken, foreign or does not match its parts."""
+
+
+class StoreError(PtedgeError):
+    """A store of objects, a folder or a bucket, cannot be reached, refuses, or holds something unexpected."""
 
 
 class BackendError(PtedgeError):

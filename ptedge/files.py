@@ -22,7 +22,7 @@ from ptedge.errors import OutputError
 LONGEST_NAME = 255  # bytes, where the system does not say
 TEMPORARY = 44  # bytes left free: a temporary name has dots, a process's number and .tmp more; others add to it too
 MOST_DEPTH = 50  # tables and lists within each other; ptedge itself writes six at most
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2)
+_HERE, _NO_REPLACE, _EXCHANGE = -100, 1, 2  # AT_FDCWD, RENAME_NOREPLACE, RENAME_EXCHANGE of renameat2(2)
 MOST_JSON_BYTES = 4 << 20  # of a description; a manifest of 1,000 classes has 20 kB
 
 
@@ -46,7 +46,7 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
     finally:
@@ -54,8 +54,8 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
             temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(path: Path) -> None:
-    """Have the new name on disk too, where the system lets a folder be opened."""
+def sync_folder(path: Path) -> None:
+    """Have a folder's new names on disk too, where the system lets a folder be opened."""
     with contextlib.suppress(OSError):
         number = os.open(path, os.O_RDONLY)
         try:
@@ -74,12 +74,58 @@ def exchange(one: Path, other: Path) -> bool:
     Returns:
         Whether it was done; not outside Linux, and not on a file system that cannot.
     """
-    if sys.platform != "linux":
+    return _renamed(one, other, _EXCHANGE) == 0
+
+
+def take_name(temporary: Path, path: Path) -> bool:
+    """Give a file another name, if nothing has it; in one step, so that of several who try one succeeds.
+
+    Args:
+        temporary: the file; where this succeeds, it may keep its name too.
+        path: on the same file system.
+
+    Returns:
+        Whether it has the name; ``False`` where something else has.
+
+    Raises:
+        OSError: not writable, or a file system with neither links nor such a step.
+    """
+    try:
+        os.link(temporary, path)
+        return True
+    except FileExistsError:
         return False
+    except OSError as error:  # a file system without links, as FAT
+        code = _renamed(temporary, path, _NO_REPLACE)
+        if code == errno.EEXIST:
+            return False
+        if code == 0:
+            return True
+        if sys.platform == "win32":
+            return _renamed_on_windows(temporary, path)
+        raise error
+
+
+def _renamed(one: Path, other: Path, flag: int) -> int:
+    """The number of the error of ``renameat2``, 0 for success; ENOSYS where there is no such call."""
+    if sys.platform != "linux":
+        return errno.ENOSYS
     import ctypes
 
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)  # not in every C library
-    return rename is not None and rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+    library = ctypes.CDLL(None, use_errno=True)
+    rename = getattr(library, "renameat2", None)  # not in every C library
+    if rename is None:
+        return errno.ENOSYS
+    done = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), flag)
+    return 0 if done == 0 else ctypes.get_errno()
+
+
+def _renamed_on_windows(temporary: Path, path: Path) -> bool:
+    try:
+        os.rename(temporary, path)  # which replaces nothing there
+    except FileExistsError:
+        return False
+    return True
 
 
 def write_error(path: Path, error: OSError) -> OutputError:

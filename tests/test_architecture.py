@@ -57,6 +57,7 @@ MOST_MODULES = 22  # in a folder
 CORE = (
     "ptedge",
     "machine",
+    "stores",
     "drawing",
     "frames.formats",
     "frames",
