@@ -9,6 +9,7 @@ import dataclasses
 import inspect
 import re
 import sys
+import textwrap
 import typing
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,13 @@ def toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+def entry(text: str) -> str:
+    """An entry of a list in lines of 120 characters."""
+    return textwrap.fill(
+        text, 120, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
 def tables(cls: type, name: str = "") -> typing.Iterator[str]:
     """Markdown of a configuration class and of the tables in it."""
     if name:
@@ -71,13 +79,14 @@ def tables(cls: type, name: str = "") -> typing.Iterator[str]:
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
-        shown = "required" if default is dataclasses.MISSING else f"`{toml(default)}`"
-        text = texts[field.name].replace("``", "`").replace("|", "\\|")
+        required = default is dataclasses.MISSING
+        shown = f"`{field.name}` (required)" if required else f"`{field.name} = {toml(default)}`"
+        text = texts[field.name].replace("``", "`")
         text = text.replace("`BACKBONES`", ", ".join(f"`{name}`" for name in BACKBONES)).replace("`False`", "`false`")
         text = re.sub(r":[a-z]+:`~?([^`]*)`", r"`\1`", text)  # cross references of docstrings
-        rows.append(f"| `{field.name}` | {shown} | {text} |")
+        rows.append(entry(f"{shown}: {text}"))
     if rows:
-        yield "\n| key | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        yield "\n" + "\n".join(rows) + "\n"
     for table, path in inner:
         yield from tables(table, path)
 
