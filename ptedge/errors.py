@@ -34,6 +34,8 @@ EXTRAS = {
     "pycuda": "tensorrt",
     "cryptography": "sign",
     "kornia": "shift",
+    "boto3": "s3",
+    "botocore": "s3",
     "pandas": "python",
     "supervision": "python",
 }

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
+from servers.buckets import ENVIRONMENT, address
 
 from ptedge.errors import StoreError
 from ptedge.stores.folder import FolderStore
+from ptedge.stores.opening import open_store
 from ptedge.stores.store import AbsentError, Store, read_whole
+
+pytestmark = pytest.mark.parametrize("store", ["folder", "rclone", "moto"], indirect=True)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return FolderStore(tmp_path / "store")
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    if request.param == "folder":
+        return FolderStore(tmp_path / "store")
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    return open_store(address(request.getfixturevalue(f"{request.param}_server"), uuid.uuid4().hex))
+
+
+def test_exclusive__is_tried_not_believed(store: Store, request: pytest.FixtureRequest) -> None:
+    assert store.exclusive() == ("rclone" not in request.node.name)
+    assert list(store.list()) == []
 
 
 def test_put__says_whether_it_is_new(store: Store, tmp_path: Path) -> None:
@@ -21,7 +35,6 @@ def test_put__says_whether_it_is_new(store: Store, tmp_path: Path) -> None:
     assert store.put("one/two/three", tmp_path / "file")
     assert not store.put("one/two/three", b"other")
     assert read_whole(store, "one/two/three", 10) == b"0123456789"
-    assert store.exclusive()
 
 
 @pytest.mark.parametrize(
