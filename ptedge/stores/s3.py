@@ -19,7 +19,7 @@ from ptedge.files import open_regular
 from ptedge.stores.body import PacedBody, begin_sending
 from ptedge.stores.pace import Pace
 from ptedge.stores.s3_address import S3Address
-from ptedge.stores.s3_errors import RefusalError, refusal
+from ptedge.stores.s3_errors import Kind, RefusalError, refusal
 from ptedge.stores.store import Content, Item, absent, check_key
 
 PIECE = 1 << 20  # bytes read at once
@@ -210,7 +210,7 @@ class S3Store:
         return {"Bucket": self._where.bucket, "Key": self._key(key)}
 
     @contextlib.contextmanager
-    def _asking(self, verb: str, key: str, kind: str | None = None) -> Iterator[None]:
+    def _asking(self, verb: str, key: str, kind: Kind | None = None) -> Iterator[None]:
         """A request; what goes wrong is told as one sentence."""
         from botocore.exceptions import BotoCoreError, ClientError
 
