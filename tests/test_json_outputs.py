@@ -94,6 +94,9 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "verify": ["exported", "--against", model],
         "sign": [bundle, "--key", str(keys[0])],
         "run": [bundle, "target/images", "--out", "out", "--collect", "field", "--collect-random", "1"],
+        "promote": [bundle, "--to", "deployment", "--seconds", "0"],
+        "rollback": ["deployment"],
+        "history": ["deployment"],
         "benchmark": [bundle, "--seconds", "0.2", "--warm-up", "0", "--rounds", "2"],
         "field summary": ["field"],
         "field export": ["field", "--out", "prelabels.json"],
@@ -120,11 +123,14 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         write_pictures(folder / "source", 6).rename(folder / "source" / "train.json")
         write_pictures(folder / "target", 5, seed=1)
         tiny_bundle(folder / "bundle")
+        tiny_bundle(folder / "newer", created="later")
         write_found(folder / "found")
         (folder / "depths").mkdir()
         for picture in (folder / "target" / "images").iterdir():
             np.save(folder / "depths" / picture.stem, np.full((64, 96), 20.0))
         for name, words in commands(key_pair(folder)).items():
+            if name == "rollback":  # what may be gone back from
+                CliRunner().invoke(cli, ["promote", "newer", "--to", "deployment", "--seconds", "0"])
             if name == "estimate":
                 fitted = dataclasses.replace(load_checkpoint(Path("runs/source/model.pt")), label_free=FIT)
                 save_checkpoint(Path("estimating.pt"), fitted)

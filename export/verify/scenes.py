@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptedge.artifacts.bundle import Bundle
+from ptedge.backends.promises import broken_promises, promises_kept
 from ptedge.backends.runner import Runner
 from ptedge.detections import Detections
 from ptedge.progress import tracked
@@ -17,7 +18,6 @@ from .backends import TriedBackend
 from .check import BundleCheck
 from .deviation import deviation
 from .limits import limits_for
-from .promises import broken_promises, promises_kept
 
 if TYPE_CHECKING:  # torch, which devices do not have
     from .reference import Reference
@@ -76,7 +76,7 @@ class SceneChecks:
         problems = [
             f"{name}: {problem}"
             for name, found in outputs.items()
-            for problem in broken_promises(found, self._bundle, made=name != FRAMES)
+            for problem in broken_promises(found, self._bundle.manifest, made=name != FRAMES)
         ]
         detail = problems[0] if problems else promises_kept(outputs)
         return BundleCheck(f"{tried.name}, promises", not problems, detail, backend=tried.backend)

@@ -11,6 +11,7 @@ __all__ = [
     "cuda",
     "ort",
     "predictor",
+    "promises",
     "providers",
     "runner",
     "trt",

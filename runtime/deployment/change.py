@@ -1,0 +1,186 @@
+"""Promote and roll back: the two ways to change what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptedge.artifacts.bundle import open_bundle
+from ptedge.artifacts.trust import Trust
+from ptedge.errors import ArtifactError, InputError, OutputError
+from ptedge.files import sha256_file
+from ptedge.folders import hold_folder
+
+from .check import GateCheck, failed
+from .gate import run_gate
+from .history import Entry, State, append, now
+from .options import GateOptions
+from .place import Deployment, facts_of, files_of, new_deployment, version_name
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """What a promotion came to.
+
+    Attributes:
+        version: name of the bundle as a version.
+        before: that ran before, empty for none.
+        promoted: it runs now and did not before.
+        checks: of the gate, none where it runs already.
+        number: of the entry; 0 where there is none.
+        removed: versions whose files were removed.
+    """
+
+    version: str
+    before: str
+    promoted: bool
+    checks: tuple[GateCheck, ...] = ()
+    number: int = 0
+    removed: tuple[str, ...] = ()
+
+
+def promote(
+    path: Path,
+    to: Path,
+    options: GateOptions,
+    *,
+    why: str = "",
+    again: bool = False,
+    dry_run: bool = False,
+    keep: int = 5,
+    log: Callable[[str], None] = lambda text: None,
+) -> Promotion:
+    """Have a deployment run a bundle, if it passes the gate.
+
+    Args:
+        path: bundle folder.
+        to: folder of the deployment, made when missing.
+        options: of the gate.
+        why: a word for the history.
+        again: also a version that was rolled back.
+        dry_run: the gate alone.
+        keep: versions to go back to whose files stay, the new one among them; at least 2.
+        log: progress.
+
+    Returns:
+        What came of it; not promoted where a check fails, or where it runs already.
+
+    Raises:
+        ArtifactError: the bundle or the history is broken, or nobody who is trusted signed it.
+        InputError: it was rolled back before; no such frames.
+        OutputError: not writable; or another promotion came first.
+        BackendError: the backend asked for is not there.
+    """
+    bundle = open_bundle(path, Trust.read(options.trust))
+    deployment = new_deployment(to)
+    state = deployment.state()
+    files = {name: sha256_file(bundle.path / name) for name in files_of(bundle)}
+    version, before = version_name(files), state.version or ""
+    if version == before:
+        return Promotion(version, before, promoted=False)
+    _refuse_withdrawn(state, version, again)
+    champion = _champion(deployment, state, log)
+    checks = tuple(run_gate(bundle, champion, options, log))
+    if failed(checks) or dry_run:
+        return Promotion(version, before, promoted=False, checks=checks)
+    facts = facts_of(bundle)
+
+    def entry(state: State) -> Entry:
+        if (state.version or "") != before:
+            raise OutputError(f"{to}: {state.version} was promoted or rolled back to meanwhile. Promote again")
+        return Entry(state.number + 1, "promote", version, before, now(), why, files=files, model=facts, checks=checks)
+
+    # one at a time: what one puts, another must not remove as old
+    with hold_folder(to, "ptedge promote"):
+        if deployment.put_version(bundle)[0] != version:
+            raise ArtifactError(f"{path} was changed while it was looked at. Promote it again")
+        deployment.folder_of(version, files)
+        made, state = append(deployment.store, entry)
+        return Promotion(version, before, True, checks, made.number, remove_old(deployment, state, keep))
+
+
+def rollback(
+    deployment: Deployment,
+    *,
+    to: str | None = None,
+    expected: str | None = None,
+    why: str = "",
+    automatic: bool = False,
+) -> Entry:
+    """Have an earlier version run again, after a look whether it is whole.
+
+    Args:
+        deployment: that is there.
+        to: name of the version, or its beginning; ``None`` takes the one before.
+        expected: the version that is to be given up; another one is left alone.
+        why: for the history.
+        automatic: a run does it, no person.
+
+    Returns:
+        The new entry.
+
+    Raises:
+        InputError: there is no earlier version, or no such one.
+        ArtifactError: its files are not whole.
+        OutputError: not writable; or ``expected`` does not run.
+    """
+
+    def entry(state: State) -> Entry:
+        before = state.version
+        if before is None or (expected is not None and before != expected):
+            raise OutputError(f"{deployment.path}: {expected or 'a version'} does not run there any more")
+        version = state.earlier if to is None else _named(state, to)
+        if version is None or version == before:
+            raise InputError(f"{deployment.path}: {before} runs, and there is no other version to go back to")
+        deployment.folder_of(version, state.files[version])
+        return Entry(state.number + 1, "rollback", version, before, now(), why, automatic)
+
+    return append(deployment.store, entry)[0]
+
+
+def remove_old(deployment: Deployment, state: State, keep: int) -> tuple[str, ...]:
+    """Remove the files of versions that no rollback of the next few goes to.
+
+    Args:
+        deployment: whose files.
+        state: of it.
+        keep: versions that stay, the running one among them.
+
+    Returns:
+        Names of those removed now.
+    """
+    stay = set(state.running[-keep:])
+    there = {key.split("/")[1] for key in deployment.store.list("versions/")}
+    old = [version for version in state.files if version not in stay and version in there]
+    for version in old:
+        deployment.remove_version(version)
+    return tuple(old)
+
+
+def _refuse_withdrawn(state: State, version: str, again: bool) -> None:
+    if version in state.withdrawn and not again:
+        why = state.withdrawn[version]
+        raise InputError(
+            f"version {version} was promoted before and rolled back{f' ({why})' if why else ''}. "
+            "--again promotes it all the same"
+        )
+
+
+def _champion(deployment: Deployment, state: State, log: Callable[[str], None]) -> Path | None:
+    """The folder of the running version; told and left out where its files are not whole."""
+    if state.version is None:
+        return None
+    try:
+        return deployment.folder_of(state.version, state.files[state.version])
+    except ArtifactError as error:
+        log(f"the running version is not whole: {error}")
+        return None
+
+
+def _named(state: State, name: str) -> str:
+    found = [version for version in state.files if version.startswith(name)]
+    if len(found) != 1:
+        known = ", ".join(state.files)
+        raise InputError(f"{name!r} is the name of {len(found)} versions; there are: {known}")
+    return found[0]

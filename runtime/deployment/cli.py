@@ -1,0 +1,178 @@
+"""Commands ``ptedge promote``, ``ptedge rollback`` and ``ptedge history``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..click_options import BACKEND, JSON, THREADS, TRUST, grouped
+from .check import NAMES
+from .options import GateOptions
+
+if TYPE_CHECKING:
+    from .history import Entry
+
+PATH = click.Path(path_type=Path)
+DEPLOYMENT = click.argument("deployment", type=PATH)
+WHY = click.option("--why", default="", metavar="TEXT", help="A word for the history.")
+GATE = grouped(
+    "gate",
+    GateOptions,
+    click.option("--frames", metavar="FRAMES", help="Of the place: image, folder, list, video or field folder."),
+    click.option(
+        "--limit", type=click.IntRange(1), default=64, show_default=True, help="Frames at most, spread over FRAMES."
+    ),
+    BACKEND,
+    THREADS,
+    TRUST,
+    click.option(
+        "--seconds",
+        type=click.FloatRange(0),
+        default=5.0,
+        show_default=True,
+        help="Measure the speed of each version for so long; 0: not.",
+    ),
+    click.option(
+        "--max-ms",
+        type=click.FloatRange(0, min_open=True),
+        help="Milliseconds that nine of ten frames may take.  [default: any]",
+    ),
+    click.option(
+        "--max-ratio",
+        type=click.FloatRange(0, min_open=True),
+        default=1.25,
+        show_default=True,
+        help="How many times as long as the running version it may take.",
+    ),
+    click.option(
+        "--accept",
+        type=click.Choice(NAMES),
+        multiple=True,
+        help="Let this check fail; again for more. The history keeps it.",
+    ),
+)
+
+
+@click.command()
+@click.argument("bundle", type=PATH)
+@click.option("--to", type=PATH, required=True, metavar="DEPLOYMENT", help="Folder of versions; made when missing.")
+@GATE
+@WHY
+@click.option("--again", is_flag=True, help="Also a version that was rolled back before.")
+@click.option("--dry-run", is_flag=True, help="The gate alone.")
+@click.option(
+    "--keep",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="Versions to go back to whose files stay, with the new one.",
+)
+@JSON
+def promote(
+    bundle: Path,
+    to: Path,
+    gate: GateOptions,
+    why: str,
+    again: bool,
+    dry_run: bool,
+    keep: int,
+    as_json: bool,
+) -> None:
+    """Have DEPLOYMENT run BUNDLE, if it passes the gate.
+
+    The gate looks at signature, classes, answers and speed on this machine, beside the version that runs. Whoever runs
+    the deployment (ptedge run DEPLOYMENT ...) takes the new version between two frames. A crash or a power loss at any
+    moment leaves the version before or the new one, whole.
+
+    Exit status: 0 when it runs there now, or did before; 1 when a check fails.
+
+    \b
+    Example:
+      ptedge promote bundle --to deployment --frames field --max-ms 50
+    """
+    from ptedge.config import to_dict
+    from ptedge.errors import ArtifactError
+
+    from .change import promote as change
+    from .check import failed, to_lines
+
+    done = change(
+        bundle, to, gate, why=why, again=again, dry_run=dry_run, keep=keep, log=lambda text: click.echo(text, err=True)
+    )
+    if as_json:
+        document = {"deployment": str(to)} | to_dict(done) | {"checks": [to_dict(check) for check in done.checks]}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    elif done.checks:
+        click.echo("\n".join(to_lines(done.checks)))
+    if wrong := failed(done.checks):
+        stays = f"{done.before} stays" if done.before else "nothing was promoted"
+        raise ArtifactError(
+            f"{bundle} fails {len(wrong)} of {len(done.checks)} checks, first: {wrong[0].name} ({wrong[0].detail}); "
+            f"{stays}. --accept {wrong[0].name} lets it through"
+        )
+    if done.promoted:
+        click.echo(f"{to} runs {done.version} (entry {done.number} of its history)", err=True)
+    elif not dry_run:
+        click.echo(f"{to} runs {done.version} already", err=True)
+
+
+@click.command()
+@DEPLOYMENT
+@click.option("--to", metavar="VERSION", help="Name of a version, or its beginning.  [default: the one before]")
+@WHY
+def rollback(deployment: Path, to: str | None, why: str) -> dict[str, Any]:
+    """Have DEPLOYMENT run the version before again.
+
+    \b
+    Example:
+      ptedge rollback deployment --why "misses vans"
+    """
+    from .change import rollback as change
+    from .place import open_deployment
+
+    made = change(open_deployment(deployment), to=to, why=why)
+    click.echo(f"{deployment} runs {made.version} again, no more {made.before}", err=True)
+    return {
+        "deployment": str(deployment),
+        "version": made.version,
+        "before": made.before,
+        "number": made.number,
+    }
+
+
+@click.command()
+@DEPLOYMENT
+def history(deployment: Path) -> dict[str, Any]:
+    """Tell what ran on DEPLOYMENT when, why, and what the gate said.
+
+    \b
+    Example:
+      ptedge history deployment --json
+    """
+    from .history import entry_to_json, state_of
+    from .place import open_deployment
+
+    entries = open_deployment(deployment).history()
+    state = state_of(entries)
+    for entry in entries:
+        click.echo(_line(entry))
+    click.echo(f"runs {state.version}; a rollback goes to {state.earlier or 'nothing: it is the first'}", err=True)
+    return {
+        "deployment": str(deployment),
+        "version": state.version,
+        "earlier": state.earlier,
+        "withdrawn": state.withdrawn,
+        "kept": sorted(state.kept),
+        "entries": [entry_to_json(entry) for entry in entries],
+    }
+
+
+def _line(entry: Entry) -> str:
+    who = "by a run" if entry.automatic else ""
+    accepted = [check.name for check in entry.checks if check.accepted]
+    notes = [who, f"accepted: {', '.join(accepted)}" if accepted else "", entry.model.get("lineage", ""), entry.why]
+    text = f"{entry.number:>4}  {entry.time[:19]}Z  {entry.action:<8}  {entry.version}"
+    return "  ".join([text, *filter(None, notes)])
