@@ -109,9 +109,9 @@ def _look(deployment: Deployment, found: PromotionTrial) -> None:
         bundle = open_bundle(deployment.folder_of(state.version, state.files[state.version]))
         assert bundle.model_hash == deployment.history()[-1].model.get("model_hash", bundle.model_hash)
     except (PtedgeError, AssertionError, KeyError) as error:
-        found.troubles.append(f"after {len(deployment.store.list(FOLDER))} entries: {error}")
+        found.troubles.append(f"after {len(list(deployment.store.list(FOLDER)))} entries: {error}")
         return
-    there = {key.split("/")[1] for key in deployment.store.list(VERSIONS)}
+    there = {item.key.split("/")[1] for item in deployment.store.list(VERSIONS)}
     found.unfinished += bool(there - set(state.files))
 
 

@@ -44,6 +44,7 @@ class FolderStore:
         """See :meth:`ptedge.stores.store.Store.put`."""
         target = self._file(key)
         if os.path.lexists(target):
+            sync_folder(target.parent)  # its writer may have been killed before that
             return False
         incoming = self.path / INCOMING
         temporary = incoming / uuid.uuid4().hex

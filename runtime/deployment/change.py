@@ -9,14 +9,14 @@ from pathlib import Path
 from ptedge.artifacts.bundle import open_bundle
 from ptedge.artifacts.trust import Trust
 from ptedge.errors import ArtifactError, InputError, OutputError
-from ptedge.files import sha256_file
+from ptedge.files import sha256_file, sync_folder
 from ptedge.folders import hold_folder
 
 from .check import GateCheck, failed
 from .gate import run_gate
 from .history import Entry, State, append, now
 from .options import GateOptions
-from .place import Deployment, facts_of, files_of, new_deployment, version_name
+from .place import VERSIONS, Deployment, facts_of, files_of, new_deployment, version_name
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ def promote(
 
     # one at a time: what one puts, another must not remove as old
     with hold_folder(to, "ptedge promote"):
+        sync_folder(to.resolve().parent)  # it may be new
         if deployment.put_version(bundle)[0] != version:
             raise ArtifactError(f"{path} was changed while it was looked at. Promote it again")
         deployment.folder_of(version, files)
@@ -151,7 +152,7 @@ def remove_old(deployment: Deployment, state: State, keep: int) -> tuple[str, ..
         Names of those removed now.
     """
     stay = set(state.running[-keep:])
-    there = {key.split("/")[1] for key in deployment.store.list("versions/")}
+    there = {item.key.split("/")[1] for item in deployment.store.list(VERSIONS)}
     old = [version for version in state.files if version not in stay and version in there]
     for version in old:
         deployment.remove_version(version)

@@ -15,10 +15,10 @@ from typing import Any
 from ptedge import __version__
 from ptedge.config import from_dict, require, require_one_of, to_dict
 from ptedge.errors import ArtifactError, ConfigError, OutputError
-from ptedge.files import parse_json
+from ptedge.files import MOST_JSON_BYTES, parse_json
+from ptedge.stores.store import Store, read_whole
 
 from .check import GateCheck
-from .store import Store
 
 SCHEMA = 1
 FOLDER = "history/"
@@ -128,7 +128,7 @@ def read_history(store: Store) -> list[Entry]:
         ArtifactError: one is damaged, or missing between others.
     """
     entries: list[Entry] = []
-    for key in (key for key in store.list(FOLDER) if key.endswith(".json")):
+    for key in (item.key for item in store.list(FOLDER) if item.key.endswith(".json")):
         if key != key_of(len(entries) + 1):
             raise ArtifactError(f"the history has {key}, but no {key_of(len(entries) + 1)} before it")
         entries.append(_read_entry(store, key))
@@ -152,14 +152,15 @@ def append(store: Store, make: Callable[[State], Entry]) -> tuple[Entry, State]:
         The entry, and the state it leads to.
 
     Raises:
-        OutputError: not writable, or others take every number.
+        StoreError: not writable.
+        OutputError: others take every number.
     """
     for _ in range(TRIES):
         state = state_of(read_history(store))
         entry = make(state)
         key, content = key_of(entry.number), _to_bytes(entry)
         # a store that replaces what is there says True to both writers; the content tells who was last
-        if store.put(key, content) and store.get(key) == content:
+        if store.put(key, content) and read_whole(store, key, MOST_JSON_BYTES) == content:
             return entry, state.after(entry)
     raise OutputError("others write to this deployment without a pause. Try again later")
 
@@ -180,7 +181,7 @@ def _to_bytes(entry: Entry) -> bytes:
 
 def _read_entry(store: Store, key: str) -> Entry:
     try:
-        values = parse_json(store.get(key))
+        values = parse_json(read_whole(store, key, MOST_JSON_BYTES))
         if not isinstance(values, dict) or not isinstance(schema := values.get("schema"), int):
             raise ValueError("it is no table with a schema")
         if schema > SCHEMA:

@@ -14,9 +14,11 @@ from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle
 from ptedge.artifacts.trust import BUNDLE_SIGNATURE, SUFFIX
 from ptedge.errors import ArtifactError, InputError, OutputError
 from ptedge.files import sha256_file
+from ptedge.stores.opening import open_store
+from ptedge.stores.store import Store
+from ptedge.stores.tree import put_folder
 
 from .history import FOLDER, Entry, State, key_of, read_history, state_of
-from .store import FolderStore, Store
 
 VERSIONS = "versions/"
 NAME_LENGTH = 16  # hex digits of a version's name
@@ -37,7 +39,7 @@ class Deployment:
             path: of the deployment.
         """
         self.path = path
-        self.store: Store = FolderStore(path)
+        self.store: Store = open_store(path)
 
     def history(self) -> list[Entry]:
         """All entries, the first one first.
@@ -69,19 +71,11 @@ class Deployment:
             Name of the version, and the sha256 of each of its files.
 
         Raises:
-            ArtifactError: a file changed since the bundle was opened, or cannot be read.
-            OutputError: not writable, or full.
+            StoreError: not writable, or full.
         """
         files = {name: sha256_file(bundle.path / name) for name in files_of(bundle)}
         version = version_name(files)
-        for name, digest in files.items():
-            key = f"{VERSIONS}{version}/{name}"
-            if self.store.head(key) is not None:
-                continue
-            content = (bundle.path / name).read_bytes()
-            if hashlib.sha256(content).hexdigest() != digest:
-                raise ArtifactError(f"{bundle.path / name} is being changed. Wait until it is done, and promote again")
-            self.store.put(key, content)
+        put_folder(self.store, f"{VERSIONS}{version}", bundle.path, list(files))
         return version, files
 
     def folder_of(self, version: str, files: dict[str, str]) -> Path:
@@ -111,10 +105,11 @@ class Deployment:
         """Remove the files of a version that nothing runs; what is half removed can be promoted again.
 
         Raises:
-            OutputError: not writable.
+            StoreError: not writable.
         """
         folder = f"{VERSIONS}{version}/"
-        for key in sorted(self.store.list(folder), key=lambda key: not key.endswith(MANIFEST_NAME)):
+        keys = [item.key for item in self.store.list(folder)]
+        for key in sorted(keys, key=lambda key: not key.endswith(MANIFEST_NAME)):
             self.store.delete(key)
 
 

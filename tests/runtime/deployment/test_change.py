@@ -59,7 +59,7 @@ def test_promote__not_what_fails_unless_accepted(tmp_path: Path) -> None:
     assert not done.promoted
     assert [check.name for check in done.checks if not check.passed] == ["classes"]
     assert len(deployment.history()) == 1
-    assert not any(key.split("/")[1] == done.version for key in deployment.store.list("versions/"))
+    assert not any(done.version in item.key for item in deployment.store.list("versions/"))
     accepting = GateOptions(backend="cpu", seconds=0, accept=("classes",))
     assert promoted(other, deployment.path, accepting).promoted
     assert [check.name for check in deployment.history()[-1].checks if check.accepted] == ["classes"]
@@ -105,7 +105,7 @@ def test_promote__keeps_files_of_the_last_versions_alone(tmp_path: Path, no_gate
     names = [entry.version for entry in deployment.history()]
     done = promoted(numbered_bundle(tmp_path / "bundle3", 3), deployment.path, keep=2)
     assert done.removed == tuple(names[:2])
-    assert {key.split("/")[1] for key in deployment.store.list("versions/")} == {names[2], done.version}
+    assert {item.key.split("/")[1] for item in deployment.store.list("versions/")} == {names[2], done.version}
     assert rollback(deployment).version == names[2]
     with pytest.raises(ArtifactError, match="cannot be read"):
         rollback(deployment)

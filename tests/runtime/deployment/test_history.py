@@ -10,7 +10,8 @@ import pytest
 from ptedge.errors import ArtifactError, OutputError
 from ptedge.runtime.deployment.check import GateCheck
 from ptedge.runtime.deployment.history import Entry, State, append, key_of, read_history, state_of
-from ptedge.runtime.deployment.store import FolderStore
+from ptedge.stores.folder import FolderStore
+from ptedge.stores.store import Content
 
 
 def entries(*steps: tuple[str, str, str]) -> list[Entry]:
@@ -80,11 +81,12 @@ def test_append__a_store_that_replaces_tells_by_its_content(tmp_path: Path) -> N
     class Replacing(FolderStore):
         raced = False
 
-        def put(self, key: str, content: bytes) -> bool:
+        def put(self, key: str, content: Content) -> bool:
             super().put(key, content)
             if not self.raced:
                 self.raced = True
                 self.delete(key)
+                assert isinstance(content, bytes)
                 super().put(key, content.replace(b"mine", b"other"))
             return True
 
@@ -95,7 +97,7 @@ def test_append__a_store_that_replaces_tells_by_its_content(tmp_path: Path) -> N
 
 def test_append__gives_up_where_every_number_is_taken(tmp_path: Path) -> None:
     class Full(FolderStore):
-        def put(self, key: str, content: bytes) -> bool:
+        def put(self, key: str, content: Content) -> bool:
             return False
 
     with pytest.raises(OutputError, match="Try again later"):
