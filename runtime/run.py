@@ -16,11 +16,11 @@ from ptedge.folders import hold_folder, take_folder
 from ptedge.frames.address import is_live
 from ptedge.frames.source import FrameSource, open_frames
 from ptedge.frames.status import LiveOptions, SourceEvent
+from ptedge.machine.heap import limit_arenas
 from ptedge.progress import Progress
 from ptedge.signals import finishing
 
 from .counters import RunCounters, RunSource
-from .heap import limit_arenas
 from .inputs import choose_realtime, open_sources
 from .options import CollectOptions, ModelOptions, OutputOptions, RunOptions, ServeOptions, SourceOptions
 from .page.serve import LiveServer

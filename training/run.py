@@ -13,6 +13,7 @@ import click
 import torch
 
 from ptedge.folders import hold_folder
+from ptedge.machine.heap import keeping_freed_memory
 
 from . import distributed
 from .config import RunConfig
@@ -76,7 +77,8 @@ def begin_run(
     with hold_folder(out, f"ptedge {identity['command']}") if distributed.is_main() else nullcontext():
         folder = RunFolder(out, resume=resume, curves=config.curves)
         resumed = read_state(folder.last, identity) if folder.resume else None
-        yield Run(folder, resumed, prepare_torch(config.seed), val, started)
+        with keeping_freed_memory():
+            yield Run(folder, resumed, prepare_torch(config.seed), val, started)
 
 
 def carry_out(task: Task[B, P], run: Run, config: RunConfig) -> LoopResult:

@@ -8,6 +8,7 @@ __all__ = [
     "driver",
     "finding",
     "gpu",
+    "heap",
     "host",
     "jetson",
     "kernel_files",

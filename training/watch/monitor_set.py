@@ -81,14 +81,16 @@ class MonitorSet:
         self.weak, self.strong = batch.weak.to(device), batch.strong.to(device)
         self.views = batch.views.to(device)
         self.start: list[RawDetections] = []
+        self.snapshot: ProbabilisticFasterRCNN | None = None
 
     def remember(self, model: ProbabilisticFasterRCNN) -> None:
         """Take a model's answers as those to compare with.
 
         Args:
-            model: the source model as it enters the adaptation, AdaBN included; in eval mode.
+            model: the source model as it enters the adaptation, AdaBN included; in eval mode, and it stays as it is.
         """
         self.start = self._detect(model, self.weak)
+        self.snapshot = model
 
     def read(self, teacher: ProbabilisticFasterRCNN, student: ProbabilisticFasterRCNN) -> dict[str, Any]:
         """Signals of the present models.
@@ -101,10 +103,10 @@ class MonitorSet:
             see :func:`~ptedge.training.watch.monitor.refound_share`; ``width_ratio`` and ``height_ratio`` to the boxes
             of the start, see :func:`~ptedge.training.watch.monitor.side_ratios`.
         """
-        weak = self._detect(teacher, self.weak)
+        weak = self._detect_weak(teacher)
         strong = self._detect(teacher, self.strong)
         with _eval_mode(student):
-            pupil = self._detect(student, self.weak)
+            pupil = self._detect_weak(student)
         signals = detection_signals(weak, teacher.num_classes)
         prior = detection_signals(self.start, teacher.num_classes)["classes"]
         known = signals["classes"] is not None and prior is not None
@@ -117,12 +119,25 @@ class MonitorSet:
         signals["consistency"] = agreement(moved, strong)
         return {name: round(value, 6) if isinstance(value, float) else value for name, value in signals.items()}
 
+    def _detect_weak(self, model: ProbabilisticFasterRCNN) -> list[RawDetections]:
+        """Answers on the weak views; before the first step all models are the snapshot, whose answers are known."""
+        if self.snapshot is not None and _same_weights(model, self.snapshot):
+            return self.start
+        return self._detect(model, self.weak)
+
     @torch.no_grad()
     def _detect(self, model: ProbabilisticFasterRCNN, images: Tensor) -> list[RawDetections]:
         detections: list[RawDetections] = []
         for chunk in torch.split(images, CHUNK):
             detections += model.detect(chunk.float().contiguous(memory_format=torch.channels_last))
         return detections
+
+
+def _same_weights(first: torch.nn.Module, second: torch.nn.Module) -> bool:
+    """Whether two models of one build hold the same numbers; BatchNorm's counters change nothing in eval mode."""
+    a, b = first.state_dict(), second.state_dict()
+    names = [name for name in a if a[name].is_floating_point()]
+    return bool(names) and all(torch.equal(a[name], b[name]) for name in names)
 
 
 def moved_detections(detections: RawDetections, view: Tensor) -> RawDetections:

@@ -61,6 +61,33 @@ def test_monitor_set__asks_the_same_frames_again(model: ProbabilisticFasterRCNN,
         assert torch.equal(tensor, before[name])
 
 
+def test_read__who_still_is_the_snapshot_is_not_asked_again(
+    model: ProbabilisticFasterRCNN, target_frames: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = index_frames(str(target_frames))
+    config = MonitorConfig(frames=2, every=1)
+    watched = MonitorSet(frames, (64, 96), AugmentConfig(), config, 7, torch.device("cpu"))
+    unspared = MonitorSet(frames, (64, 96), AugmentConfig(), config, 7, torch.device("cpu"))
+    snapshot, teacher = make_teacher(model), make_teacher(model)
+    watched.remember(snapshot)
+    unspared.start = watched.start
+    asked: list[torch.nn.Module] = []
+    detect = ProbabilisticFasterRCNN.detect
+
+    def counting(self: ProbabilisticFasterRCNN, images: torch.Tensor) -> list[RawDetections]:
+        asked.append(self)
+        return detect(self, images)
+
+    monkeypatch.setattr(ProbabilisticFasterRCNN, "detect", counting)
+    assert watched.read(teacher, model) == unspared.read(teacher, model)
+    assert asked == [teacher, teacher, teacher, model]  # the strong view alone; then all three
+    asked.clear()
+    with torch.no_grad():
+        model.roi_head.logits.bias[0] += 1.0
+    assert watched.read(teacher, model) == unspared.read(teacher, model)
+    assert asked == [teacher, model, teacher, teacher, model]
+
+
 def test_monitor_config__readings_fall_on_logged_steps() -> None:
     assert MonitorConfig(every=20).steps(20) == 20
     assert MonitorConfig(every=20).steps(15) == 30
