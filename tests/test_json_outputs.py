@@ -90,6 +90,7 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "eval": [bundle, "found/data.json"],
         "calibrate": [bundle, "found/data.json", "--dry-run"],
         "estimate": ["estimating.pt", "--target", "target/images"],
+        "jitter": [bundle, "target/images"],
         "export": [model, "--out", "exported"],
         "verify": ["exported", "--against", model],
         "sign": [bundle, "--key", str(keys[0])],
