@@ -108,6 +108,12 @@ def right(found: Detections, truth: Sample) -> NDArray[np.int64]:
     return np.where(overlap.max(axis=1) >= 0.5, overlap.argmax(axis=1), -1)
 
 
+def one_box(box: NDArray[np.float32], label: int) -> Detections:
+    """A detection of box [1, 4] without anything known of it."""
+    nothing = np.zeros((1, 4), np.float32)
+    return Detections(box, nothing[:, 0], np.array([label]), nothing, nothing[:, 0])
+
+
 def joined(clips: list[Clip]) -> list[Detections]:
     """All clips one after another, an empty frame between, which ends every track."""
     return [found for clip in clips for found in (*clip.found, Detections.empty())]
@@ -178,8 +184,7 @@ def tell_filled(clips: list[Clip], least_score: float, gap: int) -> None:
                 for frame in range(a + 1, b):
                     box = np.asarray(ends[0] + (ends[1] - ends[0]) * (frame - a) / (b - a), np.float32)[None]
                     here, truth = clip.found[frame], clip.truth[frame]
-                    filled = replace(Detections.empty(), boxes=box, labels=np.array([track.label]))
-                    j = int(right(filled, truth)[0])
+                    j = int(right(one_box(box, track.label), truth)[0])
                     if j >= 0 and truth.ignore[j]:
                         continue
                     good.append(j >= 0)
