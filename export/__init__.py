@@ -11,7 +11,7 @@ from typing import Any
 
 from .api import export
 
-__all__ = ["check_graph", "cli", "graph", "network_inputs", "onnx_graph", "onnx_run", "to_onnx"]
+__all__ = ["check_graph", "cli", "graph", "network_inputs", "onnx_graph", "onnx_run", "stages", "to_onnx"]
 
 
 class _ModuleThatIsCalled(ModuleType):

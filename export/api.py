@@ -25,8 +25,8 @@ class Exported:
     Attributes:
         bundle: its folder, for ``ptedge.load`` and the device.
         manifest: what it says about the model.
-        operators: nodes of the graph.
-        size: bytes of model.onnx.
+        operators: nodes of the graph, or of both stages.
+        size: bytes of it.
     """
 
     bundle: Path
@@ -44,6 +44,7 @@ def export(
     precision: str = "fp32",
     calibrate: PathName | None = None,
     int8_error: float | None = None,
+    split: bool = False,
     sign: PathName | None = None,
     quiet: bool = False,
 ) -> Exported:
@@ -57,6 +58,7 @@ def export(
         precision: ``fp32``, ``fp16`` or ``int8``, of the layers before the predictors.
         calibrate: frames of what the device will see, for int8: folder, list or video.
         int8_error: most that int8 may change the predictors' outputs; ``None`` for 0.015.
+        split: write two graphs in place of one, with the selections between and behind them left to the runtime.
         sign: private Ed25519 key to sign with.
         quiet: tell nothing on stderr.
 
@@ -74,7 +76,8 @@ def export(
             precision=precision,
             calibrate=None if calibrate is None else str(calibrate),
             int8_error=int8_error,
+            split=split,
             sign=None if sign is None else Path(sign),
             tell=lambda line: click.echo(line, err=True),
         )
-    return Exported(bundle.path, bundle.manifest, report.nodes, bundle.model_path.stat().st_size)
+    return Exported(bundle.path, bundle.manifest, report.nodes, report.size)

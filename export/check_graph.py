@@ -8,10 +8,25 @@ from typing import Any
 import numpy as np
 
 from ptedge.artifacts.graph_sides import read_sides
+from ptedge.artifacts.manifest import Manifest
 from ptedge.calibration import Sides
+from ptedge.detector.config import STRIDE
 from ptedge.errors import ArtifactError
-from ptedge.graph_contract import SIDE_OFFSET, SIGMA_SCALE, Signature, input_signature, output_signature
+from ptedge.graph_contract import (
+    FEATURES,
+    FIRST_STAGE,
+    IMAGES,
+    PROPOSALS,
+    SECOND_STAGE,
+    SIDE_OFFSET,
+    SIGMA_SCALE,
+    VARIANCES,
+    Signature,
+    input_signature,
+    output_signature,
+)
 
+from .onnx_graph import Proto
 from .precision.graph_types import check_types
 
 # operators whose output size depends on the data, control flow, and what needs a plugin in TensorRT
@@ -44,6 +59,49 @@ def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections:
     Raises:
         ArtifactError: invalid ONNX, an operator or type that should not be there, or an input or output that differs.
     """
+    proto = _read_flat(model)
+    expected = input_signature(batch, size) | output_signature(batch, max_detections)
+    found = _signature(proto)
+    if found != expected:
+        raise ArtifactError(
+            f"the exported graph has inputs and outputs {_in_words(found)}; expected are {_in_words(expected)}"
+        )
+    check_types([proto], precision)
+    return GraphReport(len(proto.graph.node), len(model))
+
+
+def check_stages(first: bytes, second: bytes, manifest: Manifest) -> GraphReport:
+    """Hold two stages to their contract.
+
+    Args:
+        first: serialised ONNX of the first stage.
+        second: of the second.
+        manifest: what it says of them.
+
+    Raises:
+        ArtifactError: as :func:`check_graph`, or the stages do not fit each other.
+    """
+    protos = [_read_flat(first), _read_flat(second)]
+    before, behind = map(_signature, protos)
+    expected = list(input_signature(manifest.batch, manifest.input_size).items())
+    names = [name for name in SECOND_STAGE if name in behind or name != VARIANCES]
+    if list(before) != [IMAGES, *FIRST_STAGE] or list(behind) != [FEATURES, PROPOSALS, *names]:
+        raise ArtifactError(
+            f"the stages have inputs and outputs {_in_words(before)} and {_in_words(behind)}; expected are those that "
+            "the contract of the graph names"
+        )
+    (shape, _), (height, width) = before[FEATURES], manifest.input_size
+    fits = list(before.items())[:1] == expected and before[FEATURES] == behind[FEATURES]
+    if not fits or (shape[0], *shape[2:]) != (manifest.batch, height // STRIDE, width // STRIDE):
+        raise ArtifactError(
+            f"the stages do not fit each other or the manifest: {_in_words(before)} and {_in_words(behind)}"
+        )
+    check_types(protos, manifest.precision)
+    return GraphReport(sum(len(proto.graph.node) for proto in protos), len(first) + len(second))
+
+
+def _read_flat(model: bytes) -> Proto:
+    """A valid graph without operators that have no place in it."""
     import onnx
 
     proto = onnx.load_from_string(model)
@@ -54,14 +112,11 @@ def check_graph(model: bytes, batch: int, size: tuple[int, int], max_detections:
     foreign = {node.op_type for node in proto.graph.node if node.op_type in FORBIDDEN or node.domain}
     if foreign:
         raise ArtifactError(f"the exported graph holds {', '.join(sorted(foreign))}, which has no place there")
-    expected = input_signature(batch, size) | output_signature(batch, max_detections)
-    found = {value.name: _shape_and_type(value) for value in (*proto.graph.input, *proto.graph.output)}
-    if found != expected:
-        raise ArtifactError(
-            f"the exported graph has inputs and outputs {_in_words(found)}; expected are {_in_words(expected)}"
-        )
-    check_types(proto, precision)
-    return GraphReport(len(proto.graph.node), len(model))
+    return proto
+
+
+def _signature(proto: Proto) -> Signature:
+    return {value.name: _shape_and_type(value) for value in (*proto.graph.input, *proto.graph.output)}
 
 
 def check_sides(model: bytes, offset: Sides, scale: Sides) -> None:

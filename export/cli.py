@@ -70,6 +70,9 @@ def _parse_backends(ctx: click.Context, param: click.Parameter, value: str | Non
     metavar="SHARE",
     help="Most that int8 may change the predictors' outputs; more makes more layers int8. Default: 0.015.",
 )
+@click.option(
+    "--split", is_flag=True, help="Two graphs, with the selections left to the runtime; for builders that fail on one."
+)
 @SIGN
 def export(
     checkpoint: Path,
@@ -79,6 +82,7 @@ def export(
     precision: str,
     calibrate: str | None,
     int8_error: float | None,
+    split: bool,
     sign: Path | None,
 ) -> dict[str, Any]:
     """Write CHECKPOINT as an ONNX bundle for the device.
@@ -97,13 +101,16 @@ def export(
         precision=precision,
         calibrate=calibrate,
         int8_error=int8_error,
+        split=split,
         sign=sign,
     )
     if precision != "fp32":
         click.echo(describe_conversion(precision, done.manifest.conversion), err=True)
     height, width = done.manifest.input_size
+    graphs = "two graphs, " if split else ""
     click.echo(
-        f"{done.bundle}: input {batch} x {height}x{width}, {done.operators} operators, {done.size / 1e6:.1f} MB. "
+        f"{done.bundle}: input {batch} x {height}x{width}, {graphs}{done.operators} operators, "
+        f"{done.size / 1e6:.1f} MB. "
         f"Next: ptedge verify {out} --against {checkpoint} --frames FRAMES",
         err=True,
     )
@@ -115,6 +122,7 @@ def export(
         "classes": list(done.manifest.class_names),
         "operators": done.operators,
         "bytes": done.size,
+        "split": split,
     }
 
 
@@ -140,6 +148,7 @@ def export(
     help="Run on other GPUs too, slower (8.6 and later).",
 )
 @click.option("--dla", type=click.IntRange(min=0), help="Deep learning accelerator core; the rest runs on the GPU.")
+@click.option("--split", is_flag=True, help="Build two stages, as is done by itself where the one graph is refused.")
 @click.option("--timing-cache", type=PATH, help="File of measured kernel times. Default: in the user's cache folder.")
 @click.option("--force", is_flag=True, help="Build even if nothing changed.")
 @TRUST
@@ -153,6 +162,7 @@ def build(
     version_compatible: bool,
     hardware: str,
     dla: int | None,
+    split: bool,
     timing_cache: Path | None,
     force: bool,
     keys: tuple[Path, ...],
@@ -162,7 +172,8 @@ def build(
     """Build a TensorRT engine of BUNDLE for this device, into the bundle.
 
     An engine belongs to one TensorRT version and one kind of GPU: run this on the device itself, and again after an
-    update. What is there already and still fits is not built again.
+    update. What is there already and still fits is not built again. Where TensorRT refuses the graph, its two stages
+    are built apart.
 
     \b
     Example: ptedge build bundle
@@ -177,6 +188,7 @@ def build(
     record, new = build_engine(
         bundle,
         options,
+        split=split,
         timing_cache=cache,
         force=force,
         trust=Trust.read(keys),
@@ -186,10 +198,12 @@ def build(
     if as_json:
         from ptedge.config import to_dict
 
-        click.echo(json.dumps({"bundle": str(bundle), "new": new, "engine": to_dict(record)}, indent=2))
+        stages = "one graph" if record.stage == "whole" else "two stages"
+        click.echo(json.dumps({"bundle": str(bundle), "new": new, "of": stages, "engine": to_dict(record)}, indent=2))
     how = f"built in {record.seconds:.0f} s" if new else "nothing changed since it was built; --force builds again"
     check = f"ptedge verify {bundle} --backend cpu,tensorrt --frames FRAMES"
-    click.echo(f"{bundle / record.file}: {how}. Next: {check}", err=True)
+    half = "" if record.stage == "whole" else ", the first of two stages,"
+    click.echo(f"{bundle / record.file}{half}: {how}. Next: {check}", err=True)
 
 
 @click.command()

@@ -9,15 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ptedge.detector.cluster import cluster_sigma
-from ptedge.detector.config import STRIDE
-from ptedge.detector.gaussian import (
-    ROI_WEIGHTS,
-    RPN_WEIGHTS,
-    calibrate_sides,
-    corner_sigma,
-    decode,
-    logit_to_variance,
-)
+from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS, STRIDE
+from ptedge.detector.gaussian import calibrate_sides, corner_sigma, decode, logit_to_variance
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.graph_contract import SIDE_OFFSET, SIGMA_SCALE
 
@@ -47,6 +40,28 @@ class StaticOutput(NamedTuple):
     num_detections: Tensor
     entropy: Tensor
     converged: Tensor
+
+
+class StageTensors(NamedTuple):
+    """What lies between the stages of the graph, and behind the second, by its names there.
+
+    Attributes:
+        features: [B, C, h, w], what RoIAlign reads.
+        objectness: [B, N] logits.
+        anchor_deltas: [B, N, 4].
+        proposals: [B, R, 4] xyxy in input pixels.
+        logits: [B, R, K + 1], background last.
+        box_deltas: [B, R, K, 4].
+        variances: [B, R, K, 4] in delta space; zeros of a vanilla detector.
+    """
+
+    features: Tensor
+    objectness: Tensor
+    anchor_deltas: Tensor
+    proposals: Tensor
+    logits: Tensor
+    box_deltas: Tensor
+    variances: Tensor
 
 
 class StaticGraph(nn.Module):
@@ -88,25 +103,49 @@ class StaticGraph(nn.Module):
         Args:
             images: [B, 3, H, W] uint8 RGB of exactly the input size.
         """
-        features = self.model.backbone(self.model.normalise(images))
-        return self.detect(features, *self.propose(features))
+        return self.with_stages(images)[0]
 
-    def propose(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def with_stages(self, images: Tensor) -> tuple[StaticOutput, StageTensors]:
+        """As :meth:`forward`, with the tensors at which the graph can be cut.
+
+        Args:
+            images: [B, 3, H, W] uint8 RGB of exactly the input size.
+        """
+        features = self.model.backbone(self.model.normalise(images))
+        anchors = self.score_anchors(features)
+        proposals, alive, converged = self.propose(*anchors)
+        seen = self.model.roi_head.looked_at(features)
+        rows = self.classify(seen, proposals)
+        return self.detect(rows, proposals, alive, converged), StageTensors(seen, *anchors, proposals, *rows)
+
+    def score_anchors(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """What the RPN says of every anchor.
+
+        Args:
+            features: [B, C, h, w] of the backbone.
+
+        Returns:
+            Objectness logits [B, N] and deltas [B, N, 4].
+        """
+        head = self.model.rpn_head
+        hidden = F.relu(head.conv(features))
+        objectness = head.objectness(hidden).permute(0, 2, 3, 1).flatten(1)  # [B, N]
+        return objectness, head.deltas(hidden).permute(0, 2, 3, 1).reshape(features.shape[0], -1, 4)
+
+    def propose(self, objectness: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Proposals in the manner of :func:`ptedge.detector.rpn.propose`.
 
         Args:
-            features: [B, C, h, w].
+            objectness: [B, N] logits.
+            deltas: [B, N, 4].
 
         Returns:
             Boxes [B, R, 4], best first; alive [B, R] 1.0 for a proposal, 0.0 for the rows left over where NMS leaves
             fewer than R; converged [B].
         """
-        head, config = self.model.rpn_head, self.model.config
-        hidden = F.relu(head.conv(features))
-        logits = head.objectness(hidden).permute(0, 2, 3, 1).flatten(1)  # [B, N]
-        deltas = head.deltas(hidden).permute(0, 2, 3, 1).reshape(features.shape[0], -1, 4)  # [B, N, 4]
+        config = self.model.config
         before, after = config.rpn_test_top_n
-        _, index = best_rows(logits, before)
+        _, index = best_rows(objectness, before)
         boxes = self._clip(decode(take_rows(deltas, index), self.anchor_boxes[index], RPN_WEIGHTS))
         keep, converged = fixpoint_nms(boxes, _has_area(boxes), config.rpn_nms, rounds=ROUNDS)
         # survivors first, each group in order of objectness: every rank is a different number, so no ties
@@ -115,17 +154,43 @@ class StaticGraph(nn.Module):
         alive = (kept_rank > 0).to(boxes.dtype)
         return take_rows(boxes, row), alive, converged
 
-    def detect(self, features: Tensor, proposals: Tensor, alive: Tensor, rpn_converged: Tensor) -> StaticOutput:
+    def classify(self, seen: Tensor, proposals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What the ROI head says of proposals.
+
+        Args:
+            seen: [B, C, h, w] features as RoIAlign reads them.
+            proposals: [B, R, 4].
+
+        Returns:
+            Class logits [B, R, K+1], delta means and variances [B, R, K, 4].
+        """
+        head, K = self.model.roi_head, self.model.num_classes
+        pooled = static_roi_align(seen, proposals, 1.0 / STRIDE)
+        hidden = F.relu(head.fc2(F.relu(self.fc1(pooled))))
+        rows = self.predictor(hidden)  # [B, R, K+1 + 4K (+ 4K)]
+        logits, deltas = rows[..., : K + 1], rows[..., K + 1 : 5 * K + 1].unflatten(-1, (K, 4))
+        if head.variances is None:
+            return logits, deltas, torch.zeros_like(deltas)
+        variance_logits = rows[..., 5 * K + 1 :].unflatten(-1, (K, 4))
+        return (
+            logits,
+            deltas,
+            logit_to_variance(variance_logits, head.variance_floor, head.variance_ceiling),
+        )
+
+    def detect(
+        self, rows: tuple[Tensor, Tensor, Tensor], proposals: Tensor, alive: Tensor, rpn_converged: Tensor
+    ) -> StaticOutput:
         """Detections in the manner of :func:`ptedge.detector.roi_heads.postprocess`, padded to ``max_detections``.
 
         Args:
-            features: [B, C, h, w].
+            rows: of :meth:`classify`.
             proposals: [B, R, 4].
             alive: [B, R] 1.0 for rows that take part.
             rpn_converged: [B] 1.0 where the proposals are those of greedy NMS.
         """
         config, K = self.model.config, self.model.num_classes
-        logits, deltas, variances = self._roi(features, proposals)
+        logits, deltas, variances = rows
         probabilities = logits.softmax(dim=-1)
         entropy = -(probabilities * logits.log_softmax(dim=-1)).sum(-1)  # [B, R]
         scores = probabilities[..., :K]  # [B, R, K]
@@ -161,22 +226,6 @@ class StaticGraph(nn.Module):
             num_detections=valid.to(torch.int32).sum(1, dtype=torch.int32),
             entropy=_fill(take_rows(take_rows(entropy, row), best), valid, padding),
             converged=(rpn_converged * converged).to(torch.int32),
-        )
-
-    def _roi(self, features: Tensor, proposals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Class logits [B, R, K+1], delta means and variances [B, R, K, 4]."""
-        head, K = self.model.roi_head, self.model.num_classes
-        pooled = static_roi_align(head.looked_at(features), proposals, 1.0 / STRIDE)
-        hidden = F.relu(head.fc2(F.relu(self.fc1(pooled))))
-        rows = self.predictor(hidden)  # [B, R, K+1 + 4K (+ 4K)]
-        logits, deltas = rows[..., : K + 1], rows[..., K + 1 : 5 * K + 1].unflatten(-1, (K, 4))
-        if head.variances is None:
-            return logits, deltas, torch.zeros_like(deltas)
-        variance_logits = rows[..., 5 * K + 1 :].unflatten(-1, (K, 4))
-        return (
-            logits,
-            deltas,
-            logit_to_variance(variance_logits, head.variance_floor, head.variance_ceiling),
         )
 
     def _clip(self, boxes: Tensor) -> Tensor:

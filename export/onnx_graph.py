@@ -12,8 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ptedge import __version__
+
 Node = Any  # onnx.NodeProto
 Proto = Any  # onnx.ModelProto
+
+OPSET = 17  # the newest that TensorRT 8.5 reads; see deployment notes in docs
+IR_VERSION = 8  # of ONNX 1.12, which belongs to opset 17; older runtimes refuse newer files
 
 # operators whose output jumps when their input moves by nothing
 DECISIONS = frozenset(
@@ -93,3 +98,16 @@ def graph_with_outputs(model: bytes, names: Sequence[str], given: Iterable[str] 
     for node in cut.graph.node:  # one with an output handed over and another still needed must not make the first again
         node.output[:] = [f"{name}_unused" if name in given else name for name in node.output]
     return bytes(cut.SerializeToString())
+
+
+def finish(model: bytes) -> bytes:
+    """Declare our operator set and no other, and drop what tools noted on the way."""
+    import onnx
+
+    proto = onnx.load_from_string(model)
+    del proto.opset_import[:]
+    proto.opset_import.append(onnx.helper.make_opsetid("", OPSET))
+    proto.ir_version = IR_VERSION
+    proto.producer_name, proto.producer_version = "ptedge", __version__
+    del proto.graph.value_info[:], proto.metadata_props[:]
+    return bytes(proto.SerializeToString())

@@ -15,10 +15,13 @@ from ptedge.artifacts.signature import read_signing_key
 from ptedge.detector.config import STRIDE
 from ptedge.errors import InputError
 from ptedge.files import make_output_folder, sha256_file
+from ptedge.stages.settings import Selection
 
-from .check_graph import GraphReport, check_graph, check_sides
+from .check_graph import GraphReport, check_graph, check_sides, check_stages
+from .onnx_graph import finish
 from .precision.convert import Tell, check_calibration, convert
-from .to_onnx import finish, model_to_onnx
+from .stages import cut_stages
+from .to_onnx import model_to_onnx
 
 
 def export_checkpoint(
@@ -30,6 +33,7 @@ def export_checkpoint(
     precision: str = "fp32",
     calibrate: str | None = None,
     int8_error: float | None = None,
+    split: bool = False,
     sign: Path | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[Bundle, GraphReport]:
@@ -44,6 +48,7 @@ def export_checkpoint(
         calibrate: frames of what the device will see, for ``int8`` (and to look for overflow, for ``fp16``).
         int8_error: most that int8 may change the predictors' outputs, relative to their standard deviation; ``None``
             for :data:`ptedge.export.precision.int8_choice.LIMIT`.
+        split: write two graphs, with selection and suppression between and behind them left to the runtime.
         sign: private key to sign the bundle with.
         tell: takes a line on each step that takes long.
 
@@ -71,7 +76,11 @@ def export_checkpoint(
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)
     manifest = dataclasses.replace(manifest, precision=precision, conversion=conversion)
     check_sides(model, manifest.side_offset, manifest.sigma_scale)
-    return write_bundle(out, manifest, model, key), report
+    if not split:
+        return write_bundle(out, manifest, model, key), report
+    first, second = cut_stages(model)
+    report = check_stages(first, second, manifest)
+    return write_bundle(out, manifest, first, key, second), report
 
 
 def check_size(size: tuple[int, int]) -> None:
@@ -103,6 +112,14 @@ def make_manifest(checkpoint: Checkpoint, checkpoint_hash: str, size: tuple[int,
         sigma_rule=config.sigma_rule,
         max_detections=config.max_detections,
         score_threshold=config.score_threshold,
+        selection=Selection(
+            anchors=tuple((float(w), float(h)) for w, h in anchors),
+            proposals=config.rpn_test_top_n,
+            proposal_nms=config.rpn_nms,
+            candidates=config.candidates,
+            nms=config.nms,
+            probabilistic=config.probabilistic,
+        ),
         lineage=dataclasses.replace(checkpoint.lineage, checkpoint=checkpoint_hash),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         tools={

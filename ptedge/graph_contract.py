@@ -12,6 +12,16 @@ One input: ``images`` [B, 3, H, W] uint8 RGB, letterboxed. Outputs, D rows an im
 
 Two constants, by name, hold the calibration of the sides, which is in boxes and sigma already (graphs of manifests of
 schema 1 have none): ``side_offset`` [4] and ``sigma_scale`` [4] float32, 0 and 1 where there is none.
+
+The graph can be cut at tensors that have names in it, of which float ones are float16 where the layers around them are.
+N anchors (cell by cell, row by row), R proposals, K classes; :mod:`ptedge.stages` does what lies between the stages and
+behind the second:
+
+- first stage, from ``images``: ``features`` [B, C, h, w], what RoIAlign reads; ``objectness`` [B, N] logits;
+  ``anchor_deltas`` [B, N, 4];
+- second stage, from ``features`` and ``proposals`` [B, R, 4] float32, xyxy in pixels of the input: ``logits``
+  [B, R, K + 1], background last; ``box_deltas`` [B, R, K, 4]; ``variances`` [B, R, K, 4] in delta space, which a graph
+  of a vanilla detector does not have.
 """
 
 from __future__ import annotations
@@ -30,6 +40,9 @@ Outputs = Mapping[str, NDArray[Any]]
 IMAGES = "images"
 SIDE_OFFSET, SIGMA_SCALE = "side_offset", "sigma_scale"
 OUTPUTS = ("boxes", "scores", "labels", "sigma", "num_detections", "entropy", "converged")
+FEATURES, OBJECTNESS, ANCHOR_DELTAS = FIRST_STAGE = ("features", "objectness", "anchor_deltas")
+PROPOSALS = "proposals"
+LOGITS, BOX_DELTAS, VARIANCES = SECOND_STAGE = ("logits", "box_deltas", "variances")
 ROW_OUTPUTS = ("boxes", "scores", "labels", "sigma", "entropy")  # those with D rows an image
 
 

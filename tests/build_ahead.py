@@ -22,9 +22,10 @@ from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import BackendError
 from ptedge.export.engine.worker import read_network
+from ptedge.export.onnx_graph import finish
 from ptedge.export.precision.half import to_float16
 from ptedge.export.precision.quantize import to_int8
-from ptedge.export.to_onnx import finish, model_to_onnx
+from ptedge.export.to_onnx import model_to_onnx
 
 MODULE = "tensorrt_rtx_bindings"
 MISSING = "TensorRT-RTX builds the engines: pip install -e '.[test-tensorrt]' (x86-64)"

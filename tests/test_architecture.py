@@ -66,6 +66,7 @@ CORE = (
     "data.public",
     "data.writing",
     "detector",
+    "stages",
 )
 CORE += ("artifacts", "backends", "scores", "commands", "api")
 # each needs only those before it, by whatever way; what is not named here serves all of them

@@ -148,7 +148,7 @@ def test_json__is_what_the_schema_says(name: str, printed: dict[str, Any]) -> No
 
 def test_json__of_a_build() -> None:
     record = EngineRecord("a.engine", "a" * 64, "b" * 64, "fp16", "10.3.0.26", "12.6", "Orin", "8.7", seconds=3.5)
-    jsonschema.validate({"bundle": "b", "new": True, "engine": to_dict(record)}, schema_of("build"))
+    jsonschema.validate({"bundle": "b", "new": True, "of": "one graph", "engine": to_dict(record)}, schema_of("build"))
 
 
 def test_json__of_a_study() -> None:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
-from datetime import datetime, timezone
+from dataclasses import asdict
 from pathlib import Path
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle
-from ptedge.artifacts.engine_file import EngineRecord, Platform, add_record, engine_name, same_build
+from ptedge.artifacts.engine_file import STAGES, EngineRecord, Platform, add_record, engine_name, same_build
 from ptedge.artifacts.signature import SigningKey, read_signing_key
-from ptedge.artifacts.trust import SUFFIX, Trust, require_engine, sign_engine
+from ptedge.artifacts.trust import Trust, require_engine, sign_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt
 from ptedge.errors import ArtifactError, InputError
-from ptedge.files import make_output_folder, sha256_file
+from ptedge.files import sha256_file
 from ptedge.machine.memory import main_memory
 from ptedge.progress import in_words
 
+from .into_bundle import build_into
 from .options import BuildOptions
-from .process import run_worker
+from .process import GraphRefusedError
 
 Tell = Callable[[str], None]
 
@@ -32,17 +32,21 @@ def build_engine(
     path: Path,
     options: BuildOptions,
     *,
+    split: bool = False,
     timing_cache: Path | None = None,
     force: bool = False,
     trust: Trust | None = None,
     sign: Path | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[EngineRecord, bool]:
-    """Build an engine of a bundle for this device.
+    """Build an engine of a bundle for this device; two, where the model is in two stages.
+
+    Where TensorRT does not take the one graph, its two stages are cut out of it and built.
 
     Args:
         path: bundle folder.
         options: what the builder is told.
+        split: build two stages at once.
         timing_cache: file with measured kernel times; ``None`` for none.
         force: build even if nothing changed.
         trust: keys that the bundle must be signed with before its model is read; ``None`` checks hashes alone.
@@ -50,7 +54,8 @@ def build_engine(
         tell: takes lines of progress.
 
     Returns:
-        The record that stands in the manifest, and whether it was built now (else it was there already).
+        The record that stands in the manifest, of two stages the first's, and whether it was built now (else it was
+        there already).
 
     Raises:
         InputError: ``path`` is no bundle folder, or an option does not fit the device.
@@ -64,21 +69,42 @@ def build_engine(
     if bundle.path == bundle.model_path:
         raise InputError(f"{path} is an ONNX file; an engine goes into a bundle folder. Give the folder")
     here, free_gpu = _look_around()
-    record = _planned(bundle, here, options)
-    for known in bundle.manifest.engines:
-        engine = bundle.path / known.file
-        whole = engine.is_file() and sha256_file(engine) == known.sha256
-        if same_build(known, record) and not force and whole and _is_vouched(bundle, known, key):
-            return known, False
+    whole, first, second = (_planned(bundle, here, options, stage) for stage in STAGES)
+    ways = [[first, second]] if split or bundle.manifest.second_stage is not None else [[whole], [first, second]]
+    for way in [] if force else ways:
+        if (there := _already_there(bundle, way, key)) is not None:
+            return there, False
     tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
     tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
     before = max((known.seconds for known in bundle.manifest.engines), default=None)
     tell("this takes minutes" if before is None else f"an engine of this bundle took {in_words(before)} before")
-    record = _build_into(bundle, record, options, timing_cache, tell)
-    add_record(bundle.path / MANIFEST_NAME, record)
-    if key is not None:
-        sign_engine(bundle.path, record, key)
-    return record, True
+    job = {"options": asdict(options), "timing_cache": str(timing_cache) if timing_cache is not None else None}
+    try:
+        records = build_into(bundle, ways[0], job, tell)
+    except GraphRefusedError as refusal:
+        if len(ways) == 1 or bundle.manifest.selection is None:
+            raise
+        tell(f"TensorRT does not take the one graph: {refusal}")
+        tell("building its two stages instead; what is selected between and behind them is then computed on the CPU")
+        records = build_into(bundle, ways[1], job, tell)
+    for record in records:
+        add_record(bundle.path / MANIFEST_NAME, record)
+        if key is not None:
+            sign_engine(bundle.path, record, key)
+    return records[0], True
+
+
+def _already_there(bundle: Bundle, planned: list[EngineRecord], key: SigningKey | None) -> EngineRecord | None:
+    """The first of the engines planned, where all of them are there, whole and vouched for."""
+    found = []
+    for record in planned:
+        for known in bundle.manifest.engines:
+            engine = bundle.path / known.file
+            whole = engine.is_file() and sha256_file(engine) == known.sha256
+            if same_build(known, record) and whole and _is_vouched(bundle, known, key):
+                found.append(known)
+                break
+    return found[0] if len(found) == len(planned) else None
 
 
 def _is_vouched(bundle: Bundle, record: EngineRecord, key: SigningKey | None) -> bool:
@@ -91,36 +117,6 @@ def _is_vouched(bundle: Bundle, record: EngineRecord, key: SigningKey | None) ->
     except ArtifactError:
         return False
     return True
-
-
-def _build_into(
-    bundle: Bundle, planned: EngineRecord, options: BuildOptions, timing_cache: Path | None, tell: Tell
-) -> EngineRecord:
-    """Build the engine and put it into the bundle's folder; the record with what is known only now."""
-    make_output_folder(bundle.path)
-    temporary = bundle.path / f".{planned.file}.{os.getpid()}.tmp"
-    job = {
-        "model": str(bundle.model_path),
-        "model_sha256": bundle.model_hash,
-        "out": str(temporary),
-        "precision": planned.precision,
-        "timing_cache": str(timing_cache) if timing_cache is not None else None,
-        "options": asdict(options),
-    }
-    try:
-        done = run_worker(job, tell)
-        digest = sha256_file(temporary)
-        (bundle.path / (planned.file + SUFFIX)).unlink(missing_ok=True)  # of the engine before
-        os.replace(temporary, bundle.path / planned.file)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return replace(
-        planned,
-        sha256=digest,
-        built=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        seconds=float(done["seconds"]),
-        memory_mb=int(done["memory_mb"]),
-    )
 
 
 def memory_advice(model_bytes: int, workspace_mb: int, free_gpu: int, available: int) -> str:
@@ -151,9 +147,9 @@ def _look_around() -> tuple[Platform, int]:
         device.close()
 
 
-def _planned(bundle: Bundle, here: Platform, options: BuildOptions) -> EngineRecord:
+def _planned(bundle: Bundle, here: Platform, options: BuildOptions, stage: str) -> EngineRecord:
     return EngineRecord(
-        file=engine_name(here.gpu, here.tensorrt, bundle.manifest.precision),
+        file=engine_name(here.gpu, here.tensorrt, bundle.manifest.precision, stage),
         sha256="",
         onnx_sha256=bundle.model_hash,
         precision=bundle.manifest.precision,
@@ -164,6 +160,7 @@ def _planned(bundle: Bundle, here: Platform, options: BuildOptions) -> EngineRec
         flags=options.flags(),
         workspace_mb=options.workspace_mb,
         optimization_level=-1 if options.optimization_level is None else options.optimization_level,
+        stage=stage,
     )
 
 

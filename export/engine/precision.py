@@ -33,9 +33,9 @@ def allow_precision(
     if precision == "fp32":
         return
     flags = tensorrt.BuilderFlag
-    if precision == "int8":
-        config.set_flag(flags.INT8)
     types = number_types(model)
+    if "int8" in types.values():  # of a model in two stages one may have no int8 layer, and then no ranges either
+        config.set_flag(flags.INT8)
     if "float16" not in types.values():
         return  # Quantize and Dequantize say which layers are int8; the others are float32, the only other type allowed
     config.set_flag(flags.FP16)

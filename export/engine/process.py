@@ -16,6 +16,10 @@ from typing import Any
 from ptedge.errors import BackendError
 
 
+class GraphRefusedError(BackendError):
+    """TensorRT cannot make an engine of this graph; of another it may."""
+
+
 def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[str] | None = None) -> dict[str, Any]:
     """Run the builder in its own process and wait.
 
@@ -28,6 +32,7 @@ def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[s
         What the worker says it did.
 
     Raises:
+        GraphRefusedError: TensorRT does not take the graph, or the builder crashed over it.
         BackendError: it failed, with its reason; or it was killed, with what to do.
     """
     started = time.monotonic()
@@ -54,14 +59,14 @@ def run_worker(job: dict[str, Any], tell: Callable[[str], None], command: list[s
     if "done" in last:
         return dict(last["done"])
     if "error" in last:
-        raise BackendError(str(last["error"]))
+        raise (GraphRefusedError if last.get("refused") else BackendError)(str(last["error"]))
     if status == -signal.SIGKILL:
         raise BackendError(
             f"the builder was killed after {time.monotonic() - started:.0f} s, most likely because memory ran out. "
             "Close other programs, add swap, lower --workspace or --optimization-level, or export a smaller --size"
         )
     reason = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
-    raise BackendError(
+    raise (GraphRefusedError if status < 0 else BackendError)(
         f"the builder ended with {reason}: {words[-1] if words else 'it said nothing'}. See ptedge doctor"
     )
 

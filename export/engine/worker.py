@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt, make_log, start
-from ptedge.errors import ArtifactError, BackendError, PtedgeError
+from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.files import atomic_write
 from ptedge.machine.memory import peak_memory
 
 from .options import STRONGLY_TYPED_FROM, BuildOptions, set_options
 from .phases import watch_phases
 from .precision import allow_precision
+from .process import GraphRefusedError
 
 if TYPE_CHECKING:
     import tensorrt as trt
@@ -43,7 +44,8 @@ def build(
         extra_outputs: tensors to return beside the graph's outputs, for comparing layer by layer.
 
     Raises:
-        BackendError: TensorRT refuses the model or an option; its own words are in the message.
+        GraphRefusedError: TensorRT does not take the model; its own words are in the message.
+        InputError: this version or device does not have an option.
         MissingExtraError: no TensorRT, no pycuda, or for fp16 and int8 on TensorRT 8 no onnx.
     """
     tensorrt = load_tensorrt()
@@ -66,7 +68,9 @@ def build(
             engine = builder.build_serialized_network(network, config)
             if engine is None:
                 advice = _advice(log.text(), major, options)
-                raise BackendError(f"TensorRT {tensorrt.__version__} could not build the engine: {log.text()}{advice}")
+                raise GraphRefusedError(
+                    f"TensorRT {tensorrt.__version__} could not build the engine: {log.text()}{advice}"
+                )
             if timing_cache is not None and cache is not None:
                 with atomic_write(timing_cache) as file:
                     file.write(memoryview(cache.serialize()))
@@ -100,12 +104,12 @@ def read_network(tensorrt: Any, builder: Any, log: Any, model: bytes, *, strongl
         The network, and the parser, which owns its weights: it has to live as long.
 
     Raises:
-        BackendError: TensorRT cannot read the graph; its own words are in the message.
+        GraphRefusedError: TensorRT cannot read the graph; its own words are in the message.
     """
     network = builder.create_network(_network_flags(tensorrt, strongly_typed))
     parser = tensorrt.OnnxParser(network, log)
     if not parser.parse(model):
-        raise BackendError(f"TensorRT {tensorrt.__version__} cannot read the model: {_parser_errors(parser)}")
+        raise GraphRefusedError(f"TensorRT {tensorrt.__version__} cannot read the model: {_parser_errors(parser)}")
     return network, parser
 
 
@@ -178,5 +182,6 @@ if __name__ == "__main__":
     try:
         print(json.dumps({"done": main(json.loads(Path(sys.argv[1]).read_text("utf-8")))}), flush=True)
     except PtedgeError as problem:
-        print(json.dumps({"error": str(problem)}), flush=True)
+        refused = isinstance(problem, GraphRefusedError)
+        print(json.dumps({"error": str(problem), "refused": refused}), flush=True)
         sys.exit(1)

@@ -43,7 +43,7 @@ def try_backends(bundle: Bundle, wanted: Collection[str] | None) -> Iterator[Tri
     for backend in BACKENDS if wanted is None else [b for b in BACKENDS if b in wanted]:
         engines: list[str | None] = [None]
         if backend == "tensorrt" and bundle.manifest.engines:
-            engines = [record.file for record in bundle.manifest.engines]
+            engines = [record.file for record in bundle.manifest.engines if record.stage != "second"]
         for engine in engines:
             name = f"tensorrt {engine or ''}".rstrip() if backend == "tensorrt" else f"onnxruntime {backend}"
             try:

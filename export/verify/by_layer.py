@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.graph_contract import FEATURES, PROPOSALS
+
 from ..onnx_graph import OnnxGraph, graph_with_outputs
 from ..onnx_run import Arrays, run_as_written
 
@@ -118,6 +120,41 @@ def compare_layers(
                 return LayerComparison(compared, len(floating) - len(names), departure, largest)
             largest = max(largest, error)
     return LayerComparison(compared, len(floating) - len(names), None, largest)
+
+
+def compare_graphs(
+    reference: bytes,
+    suspects: tuple[bytes, bytes | None],
+    feeds: Mapping[str, NDArray[Any]],
+    tolerance: float,
+    run: Run = run_as_written,
+    *,
+    hand_over: bool = True,
+) -> LayerComparison:
+    """As :func:`compare_layers`, of a model that may be two graphs: the second is fed with what the reference has.
+
+    Args:
+        reference: serialised ONNX of the float32 graph, in one.
+        suspects: the graph in question, or its two stages.
+        feeds: inputs of the graph.
+        tolerance: of the root mean square difference, relative to the reference's root mean square.
+        run: runs a suspect.
+        hand_over: give the suspects the reference's decisions.
+    """
+    first, second = suspects
+    found = compare_layers(reference, first, feeds, tolerance, run, hand_over=hand_over)
+    if second is None or found.departure is not None:
+        return found
+    types = OnnxGraph(second).types
+    values = run_as_written(graph_with_outputs(reference, [FEATURES, PROPOSALS]), feeds)
+    given = {**feeds, **{name: value.astype(types[name]) for name, value in values.items()}}
+    behind = compare_layers(reference, second, given, tolerance, run, hand_over=hand_over)
+    return LayerComparison(
+        found.compared + behind.compared,
+        found.skipped + behind.skipped,
+        behind.departure,
+        max(found.largest, behind.largest),
+    )
 
 
 def relative_error(found: NDArray[Any], wanted: NDArray[Any]) -> float:

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ptedge.backends.checkpoint_predictor import to_detections
 from ptedge.detections import Detections
-from ptedge.detector.cluster import CLUSTER_IOU
-from ptedge.detector.config import ModelConfig
+from ptedge.detector.config import CLUSTER_IOU, ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 
 # how far a result may be from a decision (cut or tie) to count as undecided

@@ -26,7 +26,7 @@ from ..network_inputs import FRAMES, Images
 from ..to_onnx import model_to_onnx
 from .answers import Outputs, in_groups, infer_all, to_rows
 from .backends import TriedBackend
-from .by_layer import compare_layers
+from .by_layer import compare_graphs
 from .check import BundleCheck, without_package
 from .compare import Comparison, compare
 from .layer_runner import layer_runner
@@ -102,9 +102,9 @@ class Reference:
         manifest = self._bundle.manifest
         name, images = f"{tried.name}, layers", np.repeat(self._scenes[scene][:1], manifest.batch, axis=0)
         try:
-            found = compare_layers(
+            found = compare_graphs(
                 model_to_onnx(self._model, manifest.input_size, manifest.batch),
-                self._bundle.read_model(),
+                (self._bundle.read_model(), self._bundle.read_second()),
                 {IMAGES: images},
                 limits_for(manifest.precision, tried.backend).layer,
                 layer_runner(tried.backend, manifest.precision),

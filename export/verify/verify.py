@@ -15,7 +15,7 @@ from ptedge.errors import MissingExtraError
 from ptedge.files import sha256_file
 from ptedge.scores.evaluation import EvaluationResult
 
-from ..check_graph import check_graph, check_sides
+from ..check_graph import GraphReport, check_graph, check_sides, check_stages
 from ..network_inputs import FRAMES, Images, first_frames, make_scenes
 from .answers import infer_all, to_rows
 from .backends import TriedBackend, try_backends
@@ -137,24 +137,31 @@ def check_files(bundle: Bundle) -> list[BundleCheck]:
     Raises:
         ArtifactError: the graph breaks it.
     """
-    manifest = bundle.manifest
-    model, size, rows = bundle.read_model(), manifest.input_size, manifest.max_detections
+    model, second = bundle.read_model(), bundle.read_second()
     try:
-        report = check_graph(model, manifest.batch, size, rows, manifest.precision)
+        report = _check_graphs(bundle.manifest, model, second)
     except ModuleNotFoundError as error:
         graph = without_package("graph", error)
     else:
-        graph = BundleCheck("graph", True, f"{report.nodes} operators, {report.size / 1e6:.1f} MB, fixed shapes")
+        stages = "" if second is None else ", in two stages"
+        detail = f"{report.nodes} operators, {report.size / 1e6:.1f} MB, fixed shapes{stages}"
+        graph = BundleCheck("graph", True, detail)
     return [
         BundleCheck("files", True, f"match the manifest, model {bundle.model_hash[:12]}"),
         BundleCheck("signature", True, bundle.signature, judged=bundle.trust is not None),
         graph,
-        _check_calibration(manifest, model),
+        _check_calibration(bundle.manifest, model),
     ]
 
 
+def _check_graphs(manifest: Manifest, model: bytes, second: bytes | None) -> GraphReport:
+    if second is not None:
+        return check_stages(model, second, manifest)
+    return check_graph(model, manifest.batch, manifest.input_size, manifest.max_detections, manifest.precision)
+
+
 def _check_calibration(manifest: Manifest, model: bytes) -> BundleCheck:
-    """What the graph corrects sides by is what the manifest says.
+    """What the graph corrects sides by is what the manifest says; behind two stages the manifest itself is followed.
 
     Raises:
         ArtifactError: it is not.
@@ -162,11 +169,14 @@ def _check_calibration(manifest: Manifest, model: bytes) -> BundleCheck:
     name = "calibration"
     if manifest.schema < 2:
         return BundleCheck(name, True, "after the graph, as bundles of schema 1 have it", judged=False)
-    check_sides(model, manifest.side_offset, manifest.sigma_scale)
+    whole = manifest.second_stage is None
+    if whole:
+        check_sides(model, manifest.side_offset, manifest.sigma_scale)
     origin = manifest.calibrated
     if origin is None:
-        return BundleCheck(name, True, "none, and the graph corrects nothing")
-    return BundleCheck(name, True, f"in the graph, from {origin.boxes} boxes of {origin.images} images ({origin.how})")
+        return BundleCheck(name, True, "none, and the graph corrects nothing" if whole else "none")
+    where = "in the graph" if whole else "behind the second stage"
+    return BundleCheck(name, True, f"{where}, from {origin.boxes} boxes of {origin.images} images ({origin.how})")
 
 
 def check_lineage(bundle: Bundle, checkpoint: Path) -> BundleCheck:

@@ -1,5 +1,8 @@
 """The bundle: what travels to the device. A folder with ``manifest.json`` and ``model.onnx``.
 
+A model of two graphs has ``second_stage.onnx`` beside them, whose hash stands in the manifest that ``model.onnx``
+carries: the hash of that file is the hash of the model.
+
 The manifest says everything needed to use the model and where it came from, and holds a hash of every other file. The
 ONNX file carries the same manifest (without hashes) in its metadata, so a bare ``model.onnx`` works as well.
 """
@@ -37,6 +40,7 @@ from ptedge.files import (
 
 MANIFEST_NAME = "manifest.json"
 MODEL_NAME = "model.onnx"
+SECOND_NAME = "second_stage.onnx"
 METADATA_KEY = "ptedge"
 
 
@@ -47,7 +51,7 @@ class Bundle:
     Attributes:
         path: what was opened, folder or ``.onnx`` file.
         manifest: what it says.
-        model_path: the ONNX file.
+        model_path: the ONNX file; of two graphs the first.
         model_hash: sha256 of the ONNX file.
         signature: who vouches for it, in words.
         trust: keys that its engines must be signed with; ``None`` where nothing is to be checked.
@@ -66,12 +70,29 @@ class Bundle:
         Raises:
             ArtifactError: unreadable, or changed since.
         """
+        return self._read(self.model_path, self.model_hash)
+
+    def read_second(self) -> bytes | None:
+        """The graph of the second stage, held to its hash; ``None`` where the model is one graph.
+
+        Raises:
+            ArtifactError: unreadable, or changed.
+        """
+        expected = self.manifest.second_stage
+        return None if expected is None else self._read(self.second_path, expected)
+
+    @property
+    def second_path(self) -> Path:
+        """Where the graph of the second stage is, in a bundle that has one."""
+        return self.model_path.with_name(SECOND_NAME)
+
+    def _read(self, path: Path, expected: str) -> bytes:
         try:
-            content = read_bounded(self.model_path, MOST_BYTES)
+            content = read_bounded(path, MOST_BYTES)
         except OSError as error:
-            raise ArtifactError(f"cannot read {self.model_path}: {error.strerror}. {repair_hint(self.path)}") from None
-        if hashlib.sha256(content).hexdigest() != self.model_hash:
-            raise ArtifactError(f"{self.model_path} was changed while it was being opened. Open it again")
+            raise ArtifactError(f"cannot read {path}: {error.strerror}. {repair_hint(self.path)}") from None
+        if hashlib.sha256(content).hexdigest() != expected:
+            raise ArtifactError(f"{path} was changed while it was being opened. Open it again")
         return content
 
 
@@ -80,7 +101,9 @@ def is_bundle(path: Path) -> bool:
     return (path / MANIFEST_NAME).is_file() or (path.suffix == ".onnx" and path.is_file())
 
 
-def write_bundle(folder: Path, manifest: Manifest, model: bytes, key: SigningKey | None = None) -> Bundle:
+def write_bundle(
+    folder: Path, manifest: Manifest, model: bytes, key: SigningKey | None = None, second: bytes | None = None
+) -> Bundle:
     """Write a bundle whole: into a temporary folder beside, which then takes the name.
 
     Args:
@@ -88,6 +111,7 @@ def write_bundle(folder: Path, manifest: Manifest, model: bytes, key: SigningKey
         manifest: description; its ``files`` are filled in here.
         model: serialised ONNX model without manifest.
         key: to sign it with.
+        second: serialised ONNX of the second stage, where ``model`` is the first.
 
     Returns:
         The bundle that now stands there.
@@ -98,15 +122,21 @@ def write_bundle(folder: Path, manifest: Manifest, model: bytes, key: SigningKey
     folder = folder.resolve()  # behind a link, the target is replaced and the link stays
     if folder.exists() and not (folder / MANIFEST_NAME).is_file() and not (folder.is_dir() and _is_empty(folder)):
         raise OutputError(f"cannot write a bundle to {folder}: something else is there. Choose another --out")
+    second_hash = None if second is None else hashlib.sha256(second).hexdigest()
+    manifest = dataclasses.replace(manifest, second_stage=second_hash)
     description = json.dumps(dataclasses.replace(manifest, files={}, engines=()).to_json(), ensure_ascii=False)
     model = add_metadata(model, METADATA_KEY, description)
     model_hash = hashlib.sha256(model).hexdigest()
-    manifest = dataclasses.replace(manifest, files={MODEL_NAME: model_hash}, engines=())
+    files = {MODEL_NAME: model_hash} | ({} if second_hash is None else {SECOND_NAME: second_hash})
+    manifest = dataclasses.replace(manifest, files=files, engines=())
     _remove_left(folder)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         with atomic_write(temporary / MODEL_NAME) as file:
             file.write(model)
+        if second is not None:
+            with atomic_write(temporary / SECOND_NAME) as file:
+                file.write(second)
         write_json(temporary / MANIFEST_NAME, manifest.to_json())
         if key is not None:
             sign_bundle(temporary, manifest.to_json(), key)
@@ -136,12 +166,16 @@ def open_bundle(path: Path, trust: Trust | None = None) -> Bundle:
         if trust is not None:
             raise ArtifactError(f"{path} carries no signature, so --trust cannot check it. Give its bundle folder")
         manifest, model_hash = _read_model(path, path.parent)
+        second = path.with_name(SECOND_NAME)
+        if manifest.second_stage is not None and _hash(second, path) != manifest.second_stage:
+            raise _changed(second, path)
         return Bundle(path, manifest, path, model_hash, "none: it is a file alone")
     where = path / MANIFEST_NAME
     values = _read_manifest(path)
     manifest = Manifest.from_json(values, str(where))
-    if MODEL_NAME not in manifest.files:
-        raise ArtifactError(f"{where} does not list {MODEL_NAME}. {repair_hint(path)}")
+    for name in (MODEL_NAME, *([] if manifest.second_stage is None else [SECOND_NAME])):
+        if name not in manifest.files:
+            raise ArtifactError(f"{where} does not list {name}. {repair_hint(path)}")
     # before anything else in the folder is read
     signature = describe_signature(path) if trust is None else _trusted(path, values, trust)
     for name, expected in manifest.files.items():

@@ -1,5 +1,7 @@
 """A bundle with another calibration: its graph's two constants, its manifest and its hashes written anew, all at once.
 
+Of a model in two graphs only the manifest, as the correction is made in code behind them.
+
 Needs neither torch nor onnx: a device may calibrate its own bundle.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ptedge.artifacts.bundle import METADATA_KEY, Bundle, write_bundle
+from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, SECOND_NAME, Bundle, write_bundle
 from ptedge.artifacts.engine_file import ENGINE_SUFFIX
 from ptedge.artifacts.graph_sides import write_sides
 from ptedge.artifacts.manifest import repair_hint
@@ -55,17 +57,19 @@ def write_calibrated(
     if folder.is_dir():
         _refuse_strangers(folder)
     given = calibration if calibration is not None else SideCalibration()
-    try:
-        model = write_sides(bundle.read_model(), given.offset, given.scale)
-    except ValueError as error:
-        raise ArtifactError(f"{bundle.model_path}: {error}. {repair_hint(bundle.path)}") from None
+    model, second = bundle.read_model(), bundle.read_second()
+    if second is None:  # what runs two graphs takes the correction from the manifest
+        try:
+            model = write_sides(model, given.offset, given.scale)
+        except ValueError as error:
+            raise ArtifactError(f"{bundle.model_path}: {error}. {repair_hint(bundle.path)}") from None
     manifest = bundle.manifest.with_calibration(calibration)
-    return write_bundle(folder, manifest, without_metadata(model, METADATA_KEY), key)
+    return write_bundle(folder, manifest, without_metadata(model, METADATA_KEY), key, second)
 
 
 def _refuse_strangers(folder: Path) -> None:
     """A bundle is replaced as a folder: what somebody else put there would go with it."""
-    known = {MANIFEST, BUNDLE_SIGNATURE, "model.onnx"}
+    known = {MANIFEST, BUNDLE_SIGNATURE, MODEL_NAME, SECOND_NAME}
     for entry in sorted(folder.iterdir()):
         name = entry.name.removesuffix(SUFFIX)
         if entry.name not in known and not name.endswith(ENGINE_SUFFIX):

@@ -22,6 +22,7 @@ from ptedge.files import parse_json, read_bounded, write_json
 ENGINE_SUFFIX = ".engine"
 MOST_ENGINE_BYTES = 2 << 30
 MOST_ENGINES = 100
+STAGES = ("whole", "first", "second")  # what an engine runs: the one graph, or a stage of a model in two
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class EngineRecord:
         built: time, ISO 8601 UTC.
         seconds: how long building took.
         memory_mb: peak memory of the building process in MiB; 0 where unknown.
+        stage: one of ``STAGES``; an engine of a stage runs together with that of the other.
     """
 
     file: str
@@ -76,23 +78,27 @@ class EngineRecord:
     built: str = ""
     seconds: float = 0.0
     memory_mb: int = 0
+    stage: str = "whole"
 
     def __post_init__(self) -> None:
+        require_one_of("engine stage", self.stage, STAGES)
         require_one_of("engine precision", self.precision, PRECISIONS)
         if Path(self.file).name != self.file or not self.file.endswith(ENGINE_SUFFIX):
             raise ValueError(f"engine file is {self.file!r}; it must be a name ending in {ENGINE_SUFFIX}")
 
 
-def engine_name(gpu: str, tensorrt: str, precision: str) -> str:
-    """File name of an engine: ``model.<gpu>-<trt>-<precision>.engine``.
+def engine_name(gpu: str, tensorrt: str, precision: str, stage: str = "whole") -> str:
+    """File name of an engine: ``model.<gpu>-<trt>-<precision>.engine``, of a stage ``first_stage.<gpu>...``.
 
     Args:
         gpu: device name as CUDA reports it.
         tensorrt: version.
         precision: of the bundle.
+        stage: one of ``STAGES``.
     """
+    what = "model" if stage == "whole" else f"{stage}_stage"
     slug = re.sub(r"[^a-z0-9]+", "_", gpu.lower()).strip("_") or "gpu"
-    return f"model.{slug}-{tensorrt}-{precision}{ENGINE_SUFFIX}"
+    return f"{what}.{slug}-{tensorrt}-{precision}{ENGINE_SUFFIX}"
 
 
 def records_from_json(values: Any, where: str) -> tuple[EngineRecord, ...]:
@@ -113,7 +119,13 @@ def records_from_json(values: Any, where: str) -> tuple[EngineRecord, ...]:
 
 def records_to_json(records: Sequence[EngineRecord]) -> list[dict[str, Any]]:
     """The manifest's ``engines`` as plain values."""
-    return [to_dict(record) for record in records]
+    return [record_to_json(record) for record in records]
+
+
+def record_to_json(record: EngineRecord) -> dict[str, Any]:
+    """A record as plain values. What is said of one graph is as before there were two, as signatures cover it."""
+    values = to_dict(record)
+    return {name: value for name, value in values.items() if (name, value) != ("stage", "whole")}
 
 
 def add_record(manifest_path: Path, record: EngineRecord) -> None:
@@ -132,7 +144,7 @@ def add_record(manifest_path: Path, record: EngineRecord) -> None:
     except (OSError, ValueError) as error:
         raise ArtifactError(f"cannot read {manifest_path}: {error}. Write the bundle again: ptedge export") from None
     kept = [e for e in values.get("engines", []) if e.get("file") != record.file]
-    values["engines"] = [*kept, to_dict(record)]
+    values["engines"] = [*kept, record_to_json(record)]
     write_json(manifest_path, values)
 
 
@@ -198,17 +210,40 @@ def choose_engine(
         onnx_sha256: of its model.
 
     Returns:
-        The record, or ``None``, and in words why not, with the command that repairs it.
+        The record, of two stages the first's, or ``None``; and in words why not, with the command that repairs it.
     """
     if not records:
         return None, f"the bundle holds no engine. Build one here: ptedge build {folder}"
     reasons = []
     for record in sorted(records, key=lambda r: r.built, reverse=True):
+        if record.stage == "second":
+            continue  # never without the first
         found = engine_problems(folder, record, here, onnx_sha256)
+        if record.stage == "first":
+            other = other_stage(record, records)
+            found += ["there is none of the second stage"] if other is None else []
+            found += [] if other is None else engine_problems(folder, other, here, onnx_sha256)
         if not found:
             return record, ""
         reasons.append(f"{record.file}: {', '.join(found)}")
     return None, f"no engine of the bundle fits ({'; '.join(reasons)}). Build one here: ptedge build {folder}"
+
+
+def other_stage(record: EngineRecord, records: Sequence[EngineRecord]) -> EngineRecord | None:
+    """The engine that one of a stage runs together with: of the other stage, built alike.
+
+    Args:
+        record: of a stage.
+        records: among which to look.
+
+    Returns:
+        Its record; ``None`` where there is none, as for an engine of the whole graph.
+    """
+    for other in records:
+        alike = same_build(dataclasses.replace(other, file=record.file, stage=record.stage), record)
+        if alike and {record.stage, other.stage} == {"first", "second"}:
+            return other
+    return None
 
 
 def read_engine(folder: Path, record: EngineRecord) -> bytes:

@@ -28,6 +28,7 @@ from ptedge.config import from_dict, require, require_one_of, to_dict
 from ptedge.detector.config import check_input_size
 from ptedge.errors import ArtifactError, ConfigError
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
+from ptedge.stages.settings import Selection
 
 SCHEMA = 2  # 1 had sigma_scale applied after the graph, and no side_offset
 MOST_CLASSES = 10_000
@@ -59,6 +60,9 @@ class Manifest:
         sigma_rule: how the graph computes sigma, one of :data:`ptedge.detector.config.SIGMA_RULES`.
         max_detections: rows D of every output.
         score_threshold: detections below it are not in the output.
+        selection: what code needs that runs the model in two stages; ``None`` in manifests written before there was it.
+        second_stage: sha256 of ``second_stage.onnx`` where the model is two graphs, of which ``model.onnx`` is the
+            first; ``None`` for the one graph.
         lineage: where the weights came from.
         created: time of writing, ISO 8601 UTC.
         schema: version of this description.
@@ -87,6 +91,8 @@ class Manifest:
     sigma_rule: str = "own"
     max_detections: int = 100
     score_threshold: float = 0.05
+    selection: Selection | None = None
+    second_stage: str | None = None
     lineage: Lineage = field(default_factory=Lineage)
     created: str = ""
     schema: int = SCHEMA
@@ -111,6 +117,8 @@ class Manifest:
         check_intervals(self.intervals)
         if self.schema < 2 and (any(self.side_offset) or self.intervals or self.calibrated is not None):
             raise ValueError("side_offset, intervals and calibrated belong to schema 2")
+        if self.second_stage is not None and self.selection is None:
+            raise ValueError("second_stage needs selection, which says what happens between the two graphs")
         require_one_of("letterbox", self.letterbox, ("top_left_mean",))
         require_one_of("color", self.color, ("RGB",))
         require_one_of("precision", self.precision, PRECISIONS)

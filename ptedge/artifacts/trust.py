@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptedge.artifacts.engine_file import EngineRecord
+from ptedge.artifacts.engine_file import EngineRecord, record_to_json
 from ptedge.artifacts.signature import (
     PublicKey,
     Signature,
@@ -28,7 +28,6 @@ from ptedge.artifacts.signature import (
     require_signed,
     write_signature,
 )
-from ptedge.config import to_dict
 from ptedge.errors import ArtifactError
 
 BUNDLE_SIGNATURE = "bundle.sig"
@@ -150,7 +149,7 @@ def _files_of(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _engine_files(record: EngineRecord) -> dict[str, str]:
-    return {record.file: record.sha256, _RECORD: _digest(to_dict(record))}
+    return {record.file: record.sha256, _RECORD: _digest(record_to_json(record))}
 
 
 def _digest(values: Mapping[str, Any]) -> str:

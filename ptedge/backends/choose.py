@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ptedge.artifacts.bundle import Bundle
-from ptedge.artifacts.engine_file import choose_engine, read_engine
+from ptedge.artifacts.engine_file import EngineRecord, choose_engine, other_stage, read_engine
 from ptedge.artifacts.trust import require_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.ort import OrtRunner
 from ptedge.backends.runner import BACKENDS, ORT_TENSORRT, Runner
+from ptedge.backends.split import pair_stages
 from ptedge.backends.trt import TensorRTRunner, load_tensorrt
 from ptedge.errors import BackendError, PtedgeError
 
@@ -43,14 +46,32 @@ def open_runner(
         else:
             runner.reason = "the bundle has an engine for this machine"
             return runner
-    found = OrtRunner(
-        bundle.model_path, backend, threads, precision=bundle.manifest.precision, content=bundle.read_model()
-    )
+    found = open_graphs(bundle, backend, threads)
     if backend == "auto" and found.backend == "cuda" and not bundle.manifest.engines:
         without = f"no TensorRT engine in the bundle, which one could build: ptedge build {bundle.path}"
     if without:
         found.reason = f"{found.reason}; {without}"
     return found
+
+
+def open_graphs(bundle: Bundle, backend: str, threads: int | None = None) -> Runner:
+    """Load a bundle's one or two graphs with ONNX Runtime.
+
+    Args:
+        bundle: opened bundle.
+        backend: ``auto``, ``cuda``, ``cpu`` or ``ort-tensorrt``.
+        threads: CPU threads; ``None`` leaves ONNX Runtime's default.
+
+    Raises:
+        ArtifactError: broken model.
+        BackendError: the backend asked for is not there.
+    """
+    precision, second = bundle.manifest.precision, bundle.read_second()
+    runner = OrtRunner(bundle.model_path, backend, threads, precision=precision, content=bundle.read_model())
+    if second is None:
+        return runner
+    behind = OrtRunner(bundle.second_path, runner.backend, threads, precision=precision, content=second)
+    return pair_stages(runner, behind, bundle.manifest)
 
 
 def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph: bool = True) -> Runner:
@@ -70,21 +91,47 @@ def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph:
     folder = bundle.model_path.parent
     records = bundle.manifest.engines
     if file is not None:
-        records = tuple(record for record in records if record.file == file)
-        if not records:
+        named = [record for record in records if record.file == file]
+        if not named:
             raise BackendError(f"{folder / 'manifest.json'} has no record of {file}. Build it: ptedge build {folder}")
+        other = other_stage(named[0], records)
+        records = (*named, *([] if other is None else [other]))
     if not records:
         raise BackendError(f"{bundle.path} holds no TensorRT engine. Build one here: ptedge build {folder}")
-    version = str(load_tensorrt().__version__)
+    first, record = _open_fitting(bundle, records, slots, cuda_graph)
+    if record.stage == "whole":
+        return first
+    second = other_stage(record, records)
+    assert second is not None  # what fits has it
+    try:
+        content = _read_vouched(bundle, second)
+        behind = TensorRTRunner(content, str(folder / second.file), slots=slots, cuda_graph=cuda_graph)
+    except BaseException:
+        first.close()
+        raise
+    return pair_stages(first, behind, bundle.manifest)
+
+
+def _open_fitting(
+    bundle: Bundle, records: Sequence[EngineRecord], slots: int, cuda_graph: bool
+) -> tuple[TensorRTRunner, EngineRecord]:
+    """The newest engine that fits this machine, loaded; of two stages the first's."""
+    folder, version = bundle.model_path.parent, str(load_tensorrt().__version__)
     device = CudaDevice()
     try:
         record, problem = choose_engine(folder, records, device.platform(version), bundle.model_hash)
         if record is None:
             raise BackendError(problem)
-        if bundle.trust is not None:  # an engine is a program: TensorRT gets none that nobody vouches for
-            require_engine(folder, record, bundle.trust)
-        content = read_engine(folder, record)
+        content = _read_vouched(bundle, record)
     except BaseException:
         device.close()
         raise
-    return TensorRTRunner(content, str(folder / record.file), device=device, slots=slots, cuda_graph=cuda_graph)
+    name = str(folder / record.file)
+    return TensorRTRunner(content, name, device=device, slots=slots, cuda_graph=cuda_graph), record
+
+
+def _read_vouched(bundle: Bundle, record: EngineRecord) -> bytes:
+    """An engine's bytes. It is a program: TensorRT gets none that nobody vouches for, where that is asked for."""
+    if bundle.trust is not None:
+        require_engine(bundle.model_path.parent, record, bundle.trust)
+    return read_engine(bundle.model_path.parent, record)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-CLUSTER_IOU = 0.3  # candidates above this speak of the same object
-CLUSTER_WIDTH = 0.1  # how fast a candidate's weight falls with 1 - IoU
+from .config import CLUSTER_IOU, CLUSTER_WIDTH
 
 
 def cluster_sigma(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,13 @@ from ptedge.config import from_dict, require, require_one_of
 STRIDE = 16  # of the single feature map; method.md section 1
 MOST_SIDE = 16384  # pixels
 BACKBONES = ("vgg16", "resnet50", "mobilenet_v3_large", "efficientnet_lite0")
+# numbers of the box maths, which torch, the exported graph and the device without torch share
+Weights = tuple[float, float, float, float]  # of a head's deltas tx, ty, tw, th
+ROI_WEIGHTS: Weights = (10.0, 10.0, 5.0, 5.0)
+RPN_WEIGHTS: Weights = (1.0, 1.0, 1.0, 1.0)
+MAX_LOG_SCALE = math.log(1000.0 / 16.0)  # a box grows at most this much from its reference: exp stays finite
+CLUSTER_IOU = 0.3  # candidates above this speak of the same object
+CLUSTER_WIDTH = 0.1  # how fast a candidate's weight falls with 1 - IoU
 SCORE_RULES = ("class", "certainty")
 SIGMA_RULES = ("cluster", "own")
 # what a file of a time before a setting existed leaves out: models answer as they did then

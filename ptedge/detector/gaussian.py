@@ -7,15 +7,11 @@ Each t is a Gaussian with mean ``delta`` and ``variance``, both in the delta spa
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
-Weights = tuple[float, float, float, float]
-RPN_WEIGHTS: Weights = (1.0, 1.0, 1.0, 1.0)
-ROI_WEIGHTS: Weights = (10.0, 10.0, 5.0, 5.0)
-MAX_LOG_SCALE = math.log(1000.0 / 16.0)  # a box grows at most this much from its reference: exp stays finite
+from .config import MAX_LOG_SCALE, Weights
+
 SMALLEST = 1e-3  # pixels; a reference box is never thinner in a division
 
 

@@ -13,8 +13,7 @@ from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 
 from .anchors import LearnableAnchors
 from .backbone import build_backbone
-from .cluster import CLUSTER_IOU
-from .config import ModelConfig
+from .config import CLUSTER_IOU, ModelConfig
 from .gaussian import calibrate_sides
 from .roi_heads import RawDetections, ROIHead, ROIOutput, postprocess
 from .rpn import RPNHead, RPNOutput, propose

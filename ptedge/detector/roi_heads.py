@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from torchvision.ops import batched_nms, clip_boxes_to_image, roi_align
 
 from .cluster import cluster_sigma
-from .config import STRIDE
-from .gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, full_precision, logit_to_variance
+from .config import ROI_WEIGHTS, STRIDE
+from .gaussian import class_entropy, corner_sigma, decode, full_precision, logit_to_variance
 from .rpn import has_area
 
 POOL = 7  # RoIAlign output cells a side

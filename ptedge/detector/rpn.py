@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchvision.ops import clip_boxes_to_image, nms
 
-from .gaussian import RPN_WEIGHTS, decode, full_precision, logit_to_variance
+from .config import RPN_WEIGHTS
+from .gaussian import decode, full_precision, logit_to_variance
 
 
 @dataclass(frozen=True)

@@ -6,38 +6,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from spread_detector import CONFIG, make_model, noise
 from torch import Tensor
 
-from ptedge.detector.config import ModelConfig
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, decode
+from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS
+from ptedge.detector.gaussian import decode
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.graph import StaticGraph, StaticOutput
 from ptedge.graph_contract import output_signature
-
-CONFIG = ModelConfig(
-    weights="none",
-    input_size=(96, 128),
-    anchor_sizes=(16.0, 32.0, 64.0),
-    rpn_test_top_n=(150, 40),
-    candidates=60,
-    max_detections=30,
-)
-
-
-def make_model(config: ModelConfig = CONFIG, num_classes: int = 1) -> ProbabilisticFasterRCNN:
-    torch.manual_seed(1)
-    model = ProbabilisticFasterRCNN(config, num_classes).eval()
-    with torch.no_grad():
-        # fresh heads answer almost alike everywhere; spread them, so that no decision is a tie
-        model.rpn_head.objectness.weight.mul_(30)
-        model.roi_head.deltas.weight.mul_(30)
-        model.roi_head.logits.weight.mul_(5)  # not so far that probabilities round to 1
-    return model
-
-
-def noise(batch: int, size: tuple[int, int] = (96, 128)) -> Tensor:
-    generator = torch.Generator().manual_seed(5)
-    return torch.randint(0, 256, (batch, 3, *size), dtype=torch.uint8, generator=generator)
 
 
 def answer(model: ProbabilisticFasterRCNN, images: Tensor) -> StaticOutput:
@@ -125,7 +101,7 @@ def test_static_graph__rows_that_the_proposals_leave_over_take_no_part() -> None
     model, images = make_model(replace(CONFIG, rpn_nms=0.1)), noise(2)
     with torch.no_grad():
         graph = StaticGraph(model)
-        _, alive, _ = graph.propose(model.features(images))
+        _, alive, _ = graph.propose(*graph.score_anchors(model.features(images)))
     eager = [len(found) for found in model(images).proposals]
     assert alive.sum(1).tolist() == eager and 0 < max(eager) < 40
     assert alive.sort(descending=True).values.equal(alive)  # those that are left over come last
@@ -150,7 +126,7 @@ def test_static_graph__anchors_thrown_off_the_image_are_no_proposals() -> None:
     with torch.no_grad():
         model.rpn_head.deltas.bias[0::4] = 1.5  # 1.5 widths to the right
         outputs, graph = model(images), StaticGraph(model)
-        proposals, alive, _ = graph.propose(outputs.features)
+        proposals, alive, _ = graph.propose(*graph.score_anchors(outputs.features))
     assert (decode(outputs.rpn.deltas, outputs.rpn.anchors, RPN_WEIGHTS)[..., 0] >= 128).any()
     for found, own, taking_part in zip(outputs.proposals, proposals, alive > 0, strict=True):
         torch.testing.assert_close(own[taking_part], found)
@@ -162,9 +138,9 @@ def test_static_graph__converged_speaks_of_the_proposals_too(first: float, both:
     model, images = make_model(), noise(2)
     with torch.no_grad():
         graph, features = StaticGraph(model), model.features(images)
-        proposals, alive, converged = graph.propose(features)
+        proposals, alive, converged = graph.propose(*graph.score_anchors(features))
         assert converged.tolist() == [1.0, 1.0]
-        output = graph.detect(features, proposals, alive, torch.tensor([1.0, first]))
+        output = graph.detect(graph.classify(features, proposals), proposals, alive, torch.tensor([1.0, first]))
     assert output.converged.tolist() == [1, both]
 
 
@@ -173,9 +149,11 @@ def test_static_graph__too_few_rounds_are_reported(monkeypatch: pytest.MonkeyPat
     model = make_model()
     with torch.no_grad():
         graph, features = StaticGraph(model), model.features(noise(1))
-        proposals, alive, converged = graph.propose(features)
+        proposals, alive, converged = graph.propose(*graph.score_anchors(features))
         assert converged.tolist() == [0.0]  # 150 anchors that overlap
-        assert graph.detect(features, proposals, alive, torch.ones(1)).converged.tolist() == [0]
+        assert graph.detect(
+            graph.classify(features, proposals), proposals, alive, torch.ones(1)
+        ).converged.tolist() == [0]
 
 
 def test_static_graph__names_shapes_and_types_are_those_of_the_contract() -> None:

@@ -10,7 +10,8 @@ from torch import Tensor
 from torchvision.ops import box_area, clip_boxes_to_image
 
 from ptedge.config import require
-from ptedge.detector.gaussian import ROI_WEIGHTS, class_entropy, corner_sigma, decode, encode
+from ptedge.detector.config import ROI_WEIGHTS
+from ptedge.detector.gaussian import class_entropy, corner_sigma, decode, encode
 from ptedge.detector.roi_heads import RawDetections
 
 from .pairs import pair_boxes

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, encode
+from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS
+from ptedge.detector.gaussian import encode
 from ptedge.detector.model import Outputs
 from ptedge.detector.roi_heads import ROIOutput
 from ptedge.detector.rpn import RPNOutput

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ptedge.config import require
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, convert_variance, encode
+from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS
+from ptedge.detector.gaussian import convert_variance, encode
 from ptedge.detector.model import Outputs
 from ptedge.detector.roi_heads import ROIOutput
 from ptedge.detector.rpn import RPNOutput

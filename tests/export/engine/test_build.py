@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from keys import key_pair
 from small_graph import small_graph
+from tiny_model import tiny_manifest
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle, write_bundle
 from ptedge.artifacts.engine_file import EngineRecord, Platform
@@ -17,9 +19,13 @@ from ptedge.artifacts.manifest import Manifest
 from ptedge.artifacts.trust import Trust, require_engine
 from ptedge.errors import ArtifactError, BackendError, InputError
 from ptedge.export.engine import build as engine
+from ptedge.export.engine import into_bundle
 from ptedge.export.engine.build import build_engine, default_timing_cache, memory_advice
 from ptedge.export.engine.options import BuildOptions
+from ptedge.export.engine.process import GraphRefusedError
 from ptedge.export.sign import sign_all
+from ptedge.export.stages import Stages
+from ptedge.stages.settings import Selection
 
 HERE = Platform("10.3.0", "12.6", "Orin", "8.7")
 
@@ -37,7 +43,7 @@ def _fake_machine(monkeypatch: pytest.MonkeyPatch, jobs: list[dict[str, Any]]) -
         return {"seconds": 61.5, "memory_mb": 2222}
 
     monkeypatch.setattr(engine, "_look_around", lambda: (HERE, 6 << 30))
-    monkeypatch.setattr(engine, "run_worker", work)
+    monkeypatch.setattr(into_bundle, "run_worker", work)
 
 
 def test_build_engine__is_recorded_and_the_bundle_still_opens(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +85,7 @@ def test_build_engine__a_failure_leaves_the_old_engine(bundle: Bundle, monkeypat
         Path(job["out"]).write_bytes(b"half")
         raise BackendError("killed")
 
-    monkeypatch.setattr(engine, "run_worker", die)
+    monkeypatch.setattr(into_bundle, "run_worker", die)
     with pytest.raises(BackendError, match="killed"):
         build_engine(bundle.path, BuildOptions(), force=True)
     assert (bundle.path / MANIFEST_NAME).read_bytes() == before
@@ -141,3 +147,80 @@ def test_build_engine__trust_comes_before_the_model_is_read(
     build_engine(bundle.path, BuildOptions(), trust=trust, sign=private)
     open_bundle(bundle.path, trust)
     assert len(jobs) == 1
+
+
+SELECTION = Selection(anchors=((16.0, 16.0),), proposals=(4, 2), proposal_nms=0.7, candidates=4, nms=0.5)
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Bundle:
+    """A bundle whose graph may be cut; what it is cut into is stood in for."""
+    manifest = tiny_manifest(input_size=(96, 160), selection=SELECTION)
+    return write_bundle(tmp_path / "named", manifest, small_graph(1.0))
+
+
+def _fussy_machine(monkeypatch: pytest.MonkeyPatch, jobs: list[dict[str, Any]], refused: str) -> None:
+    """Refuses the graph of this content."""
+
+    def work(job: dict[str, Any], tell: Any) -> dict[str, Any]:
+        content = Path(job["model"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == job["model_sha256"]
+        jobs.append(job)
+        if (content[:3].decode("latin1") if content[:3] in (b"one", b"two") else "whole") == refused:
+            raise GraphRefusedError("Could not find any implementation for node {ForeignNode[/TopK]}")
+        Path(job["out"]).write_bytes(f"engine {len(jobs)}".encode())
+        return {"seconds": 61.5, "memory_mb": 2222}
+
+    monkeypatch.setattr(engine, "_look_around", lambda: (HERE, 6 << 30))
+    monkeypatch.setattr(into_bundle, "run_worker", work)
+    monkeypatch.setattr(into_bundle, "cut_stages", lambda model: Stages(b"one", b"two"))
+
+
+def test_build_engine__two_stages_where_the_one_graph_is_refused(
+    named: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[dict[str, Any]] = []
+    said: list[str] = []
+    _fussy_machine(monkeypatch, jobs, "whole")
+    first, new = build_engine(named.path, BuildOptions(), tell=said.append)
+    assert new and len(jobs) == 3
+    assert any("does not take the one graph: Could not find any implementation" in line for line in said)
+    assert any("two stages instead" in line for line in said)
+    records = open_bundle(named.path).manifest.engines
+    files = ["first_stage.orin-10.3.0-fp32.engine", "second_stage.orin-10.3.0-fp32.engine"]
+    assert [(r.stage, r.file) for r in records] == list(zip(("first", "second"), files, strict=True))
+    assert first == records[0] and {r.onnx_sha256 for r in records} == {named.model_hash}
+    assert [(named.path / file).read_bytes() for file in files] == [b"engine 2", b"engine 3"]
+    assert build_engine(named.path, BuildOptions()) == (first, False)  # and not tried again, unless it is forced
+    (named.path / files[1]).unlink()
+    assert build_engine(named.path, BuildOptions(), split=True)[1] and len(jobs) == 5
+    assert not [p.name for p in named.path.iterdir() if p.name.startswith(".")]
+
+
+def test_build_engine__when_a_stage_is_refused_too_nothing_stays(
+    named: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fussy_machine(monkeypatch, jobs, "two")
+    with pytest.raises(GraphRefusedError):
+        build_engine(named.path, BuildOptions(), split=True)
+    assert sorted(p.name for p in named.path.iterdir()) == [MANIFEST_NAME, "model.onnx"]
+    assert open_bundle(named.path).manifest.engines == ()
+
+
+def test_build_engine__an_old_bundle_has_no_second_way(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fussy_machine(monkeypatch, jobs, "whole")
+    with pytest.raises(GraphRefusedError, match="ForeignNode"):
+        build_engine(bundle.path, BuildOptions())
+    assert len(jobs) == 1
+
+
+def test_build_engine__of_a_bundle_of_two_graphs(named: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fussy_machine(monkeypatch, jobs, "")
+    second = b"two" + small_graph(2.0)
+    split = write_bundle(named.path, named.manifest, small_graph(1.0), second=second)
+    build_engine(split.path, BuildOptions())
+    assert [Path(job["model"]).name for job in jobs] == ["model.onnx", "second_stage.onnx"]
+    assert [r.stage for r in open_bundle(split.path).manifest.engines] == ["first", "second"]

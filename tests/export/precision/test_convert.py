@@ -63,10 +63,10 @@ def test_export_checkpoint__inputs_outputs_and_operator_set_stay(tiny: Path, pre
     assert list(proto.graph.output) == list(reference.graph.output)
     assert [(o.domain, o.version) for o in proto.opset_import] == [("", 17)]
     assert proto.ir_version == reference.ir_version
-    check_types(proto, precision)
+    check_types([proto], precision)
     for other in {"fp32", "fp16", "int8"} - {precision}:
         with pytest.raises(ArtifactError, match=f"said to be {other}"):
-            check_types(proto, other)
+            check_types([proto], other)
 
 
 def test_export_checkpoint__float16_ends_before_the_predictors(tiny: Path) -> None:

@@ -42,21 +42,21 @@ def model_of(nodes: list[Any], constants: list[Any]) -> Any:
 
 
 def test_check_types__float16_where_it_may_be() -> None:
-    check_types(cast_graph("Relu"), "fp16")
+    check_types([cast_graph("Relu")], "fp16")
     with pytest.raises(ArtifactError, match=r"said to be fp32, but holds 2 float16 tensors and 0 quantising"):
-        check_types(cast_graph("Relu"), "fp32")
+        check_types([cast_graph("Relu")], "fp32")
 
 
 @pytest.mark.parametrize("operator", ["Exp", "Sigmoid", "Sqrt"])
 def test_check_types__what_detections_are_made_of_is_float32(operator: str) -> None:
     with pytest.raises(ArtifactError, match=rf"computes {operator} \(the_operator\) in float16"):
-        check_types(cast_graph(operator), "fp16")
+        check_types([cast_graph(operator)], "fp16")
 
 
 def test_check_types__zero_points_are_int8_zero() -> None:
-    check_types(quantised_graph(np.int8(0)), "int8")
+    check_types([quantised_graph(np.int8(0))], "int8")
     for wrong in (np.int8(3), np.uint8(0)):
         with pytest.raises(ArtifactError, match="quantises quantise with a zero point that is not int8 zero"):
-            check_types(quantised_graph(wrong), "int8")
+            check_types([quantised_graph(wrong)], "int8")
     with pytest.raises(ArtifactError, match="said to be fp16"):
-        check_types(quantised_graph(np.int8(0)), "fp16")
+        check_types([quantised_graph(np.int8(0))], "fp16")

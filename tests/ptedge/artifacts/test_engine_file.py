@@ -16,7 +16,9 @@ from ptedge.artifacts.engine_file import (
     choose_engine,
     differences,
     engine_name,
+    other_stage,
     read_engine,
+    record_to_json,
     records_from_json,
     records_to_json,
     same_build,
@@ -134,3 +136,25 @@ def test_same_build__only_settings_model_and_machine_count() -> None:
     assert same_build(RECORD, replace(RECORD, sha256="", built="", seconds=12.0, memory_mb=9))
     assert not same_build(RECORD, replace(RECORD, flags=("tf32",)))
     assert not same_build(RECORD, replace(RECORD, onnx_sha256="bb"))
+
+
+def test_choose_engine__two_stages_only_together(tmp_path: Path) -> None:
+    first = replace(RECORD, file="first_stage.a.engine", stage="first")
+    second = replace(RECORD, file="second_stage.a.engine", stage="second", seconds=3.0)
+    for record in (first, second):
+        (tmp_path / record.file).write_bytes(b"plan")
+    assert choose_engine(tmp_path, [second, first], HERE, "aa") == (first, "")
+    assert other_stage(first, [second, first]) == second and other_stage(second, [second, first]) == first
+    assert choose_engine(tmp_path, [second], HERE, "aa")[0] is None
+    assert "none of the second stage" in choose_engine(tmp_path, [first], HERE, "aa")[1]
+    foreign = replace(second, flags=("tf32",))
+    assert "none of the second stage" in choose_engine(tmp_path, [first, foreign], HERE, "aa")[1]
+    (tmp_path / second.file).unlink()
+    assert "the file is missing" in choose_engine(tmp_path, [first, second], HERE, "aa")[1]
+    assert other_stage(RECORD, [RECORD, first, second]) is None
+
+
+def test_record_to_json__of_one_graph_is_as_it_was() -> None:
+    assert "stage" not in record_to_json(RECORD)  # signatures of engines cover these values
+    assert record_to_json(replace(RECORD, stage="first"))["stage"] == "first"
+    assert engine_name("Orin", "10.3.0", "fp16", "second") == "second_stage.orin-10.3.0-fp16.engine"

@@ -19,10 +19,11 @@ from ptedge.artifacts.bundle import Bundle, open_bundle, sign_again
 from ptedge.artifacts.engine_file import EngineRecord, add_record
 from ptedge.artifacts.signature import read_signing_key
 from ptedge.artifacts.trust import Trust, sign_engine
-from ptedge.backends import trt_slot
+from ptedge.backends import choose, trt_slot
 from ptedge.backends.bundle_predictor import BundlePredictor
-from ptedge.backends.choose import open_runner
+from ptedge.backends.choose import open_engine, open_runner
 from ptedge.backends.predictor import open_predictor
+from ptedge.backends.trt import TensorRTRunner
 from ptedge.errors import ArtifactError, BackendError, MissingExtraError
 
 D = 4
@@ -175,3 +176,27 @@ def test_open_engine__only_what_somebody_trusted_signed(bundle: Path, device: Fa
     (bundle / record.file).write_bytes(b"another")
     with pytest.raises(ArtifactError, match="does not match the manifest"):
         open_runner(open_bundle(bundle, trust), "tensorrt")
+
+
+def test_engines_of_two_stages__run_as_one(bundle: Path, device: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+
+    def load(content: bytes, name: str, **options: Any) -> Any:
+        loaded.append(Path(name).name)
+        return TensorRTRunner(content, name, **options)
+
+    monkeypatch.setattr(choose, "TensorRTRunner", load)
+    monkeypatch.setattr(choose, "pair_stages", lambda first, second, manifest: (first, second))
+    first = _add_engine(bundle, file="first_stage.a.engine", stage="first")
+    second = _add_engine(bundle, file="second_stage.a.engine", stage="second")
+    for named in (None, first.file, second.file):
+        loaded.clear()
+        pair: Any = open_engine(_opened(bundle), named)
+        assert loaded == [first.file, second.file]
+        for runner in pair:
+            runner.close()
+    assert device.released == 6
+    (bundle / second.file).write_bytes(b"changed")
+    with pytest.raises(ArtifactError, match="changed or cut short"):
+        open_engine(_opened(bundle), None)
+    assert device.released == 7 and device.memory == {}

@@ -11,11 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptedge.calibration import MOST_OFFSET
+from ptedge.detector.config import MAX_LOG_SCALE, ROI_WEIGHTS, RPN_WEIGHTS, Weights
 from ptedge.detector.gaussian import (
-    MAX_LOG_SCALE,
-    ROI_WEIGHTS,
-    RPN_WEIGHTS,
-    Weights,
     calibrate_sides,
     class_entropy,
     convert_variance,

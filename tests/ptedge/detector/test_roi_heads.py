@@ -10,7 +10,8 @@ from slow_cluster import slow_cluster_sigma
 from slow_nms import slow_nms
 from torch import Tensor
 
-from ptedge.detector.gaussian import ROI_WEIGHTS, corner_sigma, decode
+from ptedge.detector.config import ROI_WEIGHTS
+from ptedge.detector.gaussian import corner_sigma, decode
 from ptedge.detector.roi_heads import RawDetections, ROIHead, ROIOutput, class_scores, postprocess
 
 SIZE = (64, 96)  # height, width

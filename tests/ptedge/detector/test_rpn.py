@@ -7,7 +7,8 @@ import torch
 from slow_nms import slow_nms
 
 from ptedge.detector.anchors import LearnableAnchors
-from ptedge.detector.gaussian import RPN_WEIGHTS, decode
+from ptedge.detector.config import RPN_WEIGHTS
+from ptedge.detector.gaussian import decode
 from ptedge.detector.rpn import RPNHead, RPNOutput, propose
 
 SIZE = (64, 96)  # height, width

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptedge.detector.gaussian import ROI_WEIGHTS, class_entropy, corner_sigma
+from ptedge.detector.config import ROI_WEIGHTS
+from ptedge.detector.gaussian import class_entropy, corner_sigma
 from ptedge.detector.roi_heads import RawDetections
 from ptedge.training.losses.merge import (
     ForeignBoxes,

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptedge.detector.gaussian import ROI_WEIGHTS, decode, encode
+from ptedge.detector.config import ROI_WEIGHTS
+from ptedge.detector.gaussian import decode, encode
 from ptedge.detector.roi_heads import RawDetections
 from ptedge.training.losses.pseudo import PseudoBoxes, PseudoRule, cut_at, make_pseudo_boxes
 

@@ -27,7 +27,7 @@ from loss_inputs import (
 from tiny_detector import HEIGHT, WIDTH
 from torch import Tensor
 
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS
+from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS
 from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
 from ptedge.training.losses.assign import BACKGROUND, AnchorSample, Samples

@@ -30,7 +30,8 @@ from loss_inputs import (
 from tiny_detector import tiny_config
 from torch import Tensor
 
-from ptedge.detector.gaussian import ROI_WEIGHTS, RPN_WEIGHTS, encode
+from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS
+from ptedge.detector.gaussian import encode
 from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
 from ptedge.detector.rpn import RPNOutput
 from ptedge.training.losses.assign import BACKGROUND, AnchorSample, Samples, Sampling, match
