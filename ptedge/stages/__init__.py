@@ -5,4 +5,4 @@ of the second's, ``geometry`` holds the box maths of both. All of it follows the
 not needed.
 """
 
-__all__ = ["geometry", "select", "settings"]
+__all__ = ["select", "settings"]
