@@ -1,4 +1,4 @@
-"""The command ``ptedge field``: look into, export or prune a field folder."""
+"""The command ``ptedge field``: look into, export or prune a field folder, send its frames or fetch those of others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import click
 from .click_options import JSON, byte_size
 
 FORMATS = ("coco", "yolo", "cvat", "labelstudio", "fiftyone")  # of prelabels/choose.py, which --help need not load
+RATE = click.option(
+    "--rate", callback=byte_size, metavar="SIZE", help="Bytes a second at most, as 500KB (of a bucket)."
+)
 FIELD = click.argument("folder", metavar="FIELD", type=click.Path(path_type=Path))
 
 
 @click.group()
 def field() -> None:
-    """Look into, export or prune a field folder, as ptedge run --collect writes it.
+    """Look into, export, prune, push or pull a field folder, as ptedge run --collect writes it.
 
     \b
     Example:
@@ -108,3 +111,62 @@ def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> dict[s
         removed = prune_field(opened, max_bytes, max_images)
     click.echo(f"removed {removed} images; {opened.images} stay, {opened.size / 1e6:.1f} MB", err=True)
     return {"removed": removed, "images": opened.images, "bytes": opened.size}
+
+
+@field.command()
+@FIELD
+@click.argument("store")
+@RATE
+@click.option(
+    "--shard-size", callback=byte_size, default="32MB", show_default=True, metavar="SIZE", help="Size of a shard."
+)
+def push(folder: Path, store: str, rate: int | None, shard_size: int) -> dict[str, Any]:
+    """Send frames that a store does not have yet: in shards of tar, the index of each last.
+
+    STORE is a folder or s3://bucket/site (docs/stores.md). Interrupted, it is gone on with by the next push: no frame
+    is lost, and none goes twice. Nothing else of ptedge sends frames anywhere.
+
+    \b
+    Examples:
+      ptedge field push field s3://fleet/gate-2 --rate 500KB
+      ptedge field push field /mnt/stick/gate-2
+    """
+    from ptedge.stores.opening import open_store
+
+    from .transfer.push import push as push_field
+
+    pushed = push_field(folder, open_store(store, rate), store, shard_size)
+    sent = f"sent {pushed.frames} frames, {pushed.bytes / 1e6:.1f} MB in {pushed.shards} shards"
+    told = {
+        "were there": pushed.there,
+        "have an image that another has": pushed.twice,
+        "are gone from the folder": pushed.gone,
+    }
+    click.echo(", ".join([sent, *(f"{count} {what}" for what, count in told.items() if count)]), err=True)
+    if pushed.adopted:
+        click.echo(f"{pushed.adopted} shards of an interrupted push are indexed now", err=True)
+    return {"store": store, **pushed.to_json()}
+
+
+@field.command()
+@click.argument("store")
+@click.argument("out", type=click.Path(path_type=Path))
+@RATE
+def pull(store: str, out: Path, rate: int | None) -> dict[str, Any]:
+    """Fetch frames of a store into a field folder: those that it does not have yet.
+
+    \b
+    Example:
+      ptedge field pull s3://fleet/gate-2 gate-2
+    """
+    from ptedge.errors import StoreError
+    from ptedge.stores.opening import open_store
+
+    from .transfer.pull import pull as pull_field
+
+    pulled = pull_field(open_store(store, rate), out)
+    there = f", {pulled.there} were there" if pulled.there else ""
+    click.echo(f"fetched {pulled.frames} frames, {pulled.bytes / 1e6:.1f} MB, into {out}{there}", err=True)
+    if pulled.damaged:
+        raise StoreError(f"{pulled.damaged} frames in {store} are damaged and were left out; the others are in {out}")
+    return {"store": store, "out": str(out), **pulled.to_json()}

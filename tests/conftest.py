@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from servers.buckets import ENVIRONMENT, bucket_server
 
 from ptedge.signals import unwatch
 
@@ -42,6 +43,28 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data not found: {folder} does not exist")
     return folder
+
+
+@pytest.fixture(scope="session")
+def rclone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Endpoint of a server of buckets that checks secrets and ignores conditions; one for all tests."""
+    with bucket_server("rclone", tmp_path_factory.mktemp("rclone") / "files") as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def moto_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Endpoint of a server of buckets that heeds conditions and takes any secret; one for all tests."""
+    with bucket_server("moto", tmp_path_factory.mktemp("moto") / "files") as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The access key of both, and nothing of this machine's own."""
+    pytest.importorskip("boto3", reason="boto3 is not installed (pip install boto3)")
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(autouse=True)

@@ -58,6 +58,7 @@ CORE = (
     "ptedge",
     "machine",
     "stores",
+    "shards",
     "drawing",
     "frames.formats",
     "frames",

@@ -63,7 +63,7 @@ def train(
 
 @click.command(short_help="Adapt a detector to unlabelled target frames.")
 @click.argument("checkpoint", type=click.Path(path_type=Path))
-@click.option("--target", required=True, help="Unlabelled FRAMES: folder, glob, list file, video or field folder.")
+@click.option("--target", required=True, help="Unlabelled FRAMES: folder, glob, list, video, field folder, store.")
 @click.option("--source", type=click.Path(path_type=Path), help="Labelled DATA the checkpoint was trained on.")
 @click.option("--source-free", is_flag=True, help="Adapt from the target frames alone.")
 @click.option("--labels", type=click.Path(path_type=Path), help="DATA of a few (10 to 50) labelled target frames.")

@@ -19,6 +19,7 @@ from ptedge.files import open_regular
 from ptedge.frames.address import is_live, mask_credentials
 from ptedge.frames.formats.jpeg import JPEG_START, jpeg_end
 from ptedge.frames.images import image_header, is_image_name, printable
+from ptedge.shards.index import is_site
 
 KINDS = "an image, a folder, a glob pattern, a .txt list of images, a video or a field folder"
 MOST_FILES = 2_000_000  # files looked at; far more than one source has, and a pattern through links has no end
@@ -64,6 +65,10 @@ def find_files(spec: str, live: bool) -> Found:
         InputError: missing, without any image file, or a live source where none is accepted.
     """
     path, shown = Path(spec), printable(mask_credentials(spec))
+    if is_site(spec):
+        raise InputError(
+            f"{shown} is a store of frames. Fetch them with ptedge field pull STORE FOLDER; adapt reads it"
+        )
     left_out: Counter[str] = Counter()
     if os.path.isdir(spec):  # not path.is_dir(), which fails on a pipeline longer than a file name may be
         field = (path / "field.json").is_file()

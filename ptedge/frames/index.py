@@ -13,22 +13,26 @@ from ptedge.errors import InputError
 from ptedge.frames.files import find_files
 from ptedge.frames.images import decode_image, image_size, printable, read_image
 from ptedge.frames.video_file import open_capture, read_capture
+from ptedge.shards.index import is_site
+from ptedge.shards.reading import StoredFrame, stored_frames
 
 _VIDEO_QUALITY = 95  # JPEG quality of kept video frames: no visible loss, a tenth of the memory of raw pixels
 
 
+Entry = Path | StoredFrame | tuple[str, bytes]
+
+
 class FrameIndex:
-    """Unlabelled frames by number, for training: image files are read when asked, video frames are kept as JPEG.
+    """Unlabelled frames by number, for training: image files and frames of a store are read when asked, video frames
+    are kept as JPEG.
 
     Args:
         spec: what the user named.
-        entries: image files, or encoded frames with their names.
+        entries: image files, frames of a store, or encoded frames with their names.
         left_out: (place, reason) of what lies there and is not taken.
     """
 
-    def __init__(
-        self, spec: str, entries: Sequence[Path | tuple[str, bytes]], left_out: Sequence[tuple[str, str]] = ()
-    ) -> None:
+    def __init__(self, spec: str, entries: Sequence[Entry], left_out: Sequence[tuple[str, str]] = ()) -> None:
         self.spec = spec
         self.left_out = tuple(left_out)
         self._entries = tuple(entries)
@@ -37,17 +41,25 @@ class FrameIndex:
         return len(self._entries)
 
     def name(self, i: int) -> str:
-        """Path of the image file, or ``video#000123`` with the number of the frame in the video."""
+        """Path of the image file, its place in the store, or ``video#000123`` with the number of the frame."""
         entry = self._entries[i]
+        if isinstance(entry, StoredFrame):
+            return printable(entry.name)
         return printable(entry) if isinstance(entry, Path) else entry[0]
 
     def path(self, i: int) -> Path | None:
-        """The image file; ``None`` for a frame of a video."""
+        """The image file; ``None`` for a frame of a video or a store."""
         entry = self._entries[i]
         return entry if isinstance(entry, Path) else None
 
+    def digest(self, i: int) -> str | None:
+        """The sha256 of the encoded image where it is known without reading, as of a store; ``None`` elsewhere."""
+        entry = self._entries[i]
+        return entry.entry.key if isinstance(entry, StoredFrame) else None
+
     def size(self, i: int) -> tuple[int, int]:
-        """Width and height in pixels as :meth:`read` gives them; of an image file only the header is read.
+        """Width and height in pixels as :meth:`read` gives them; of an image file only the header is read, of a frame
+        in a store its index.
 
         Raises:
             InputError: missing, or no image.
@@ -55,6 +67,8 @@ class FrameIndex:
         entry = self._entries[i]
         if isinstance(entry, Path):
             return image_size(entry)
+        if isinstance(entry, StoredFrame) and entry.entry.width and entry.entry.height:
+            return entry.entry.width, entry.entry.height
         height, width = self.read(i).shape[:2]
         return width, height
 
@@ -71,8 +85,11 @@ class FrameIndex:
 
         Raises:
             InputError: the file is missing or corrupt.
+            StoreError: the store does not give it.
         """
         entry = self._entries[i]
+        if isinstance(entry, StoredFrame):
+            return decode_image(entry.read(), self.name(i))
         return read_image(entry) if isinstance(entry, Path) else decode_image(entry[1], entry[0])
 
 
@@ -83,13 +100,17 @@ def index_frames(spec: str | Path, max_video_frames: int = 2000) -> FrameIndex:
     are kept in memory as JPEG of quality 95 (about 0.2 MB each at 1280 x 720).
 
     Args:
-        spec: as :func:`ptedge.frames.source.open_frames`, live sources excepted.
+        spec: as :func:`ptedge.frames.source.open_frames`, live sources excepted; also a store that frames were pushed
+            to, ``s3://bucket/site`` or a folder (docs/stores.md).
         max_video_frames: at most so many frames of a video.
 
     Raises:
         InputError: missing, empty, unreadable, or a live source.
+        StoreError: the store cannot be reached, or refuses.
     """
     text = str(spec)
+    if is_site(text):
+        return FrameIndex(text, stored_frames(text))
     if max_video_frames < 1:
         raise InputError(f"max_video_frames is {max_video_frames}; it must be at least 1")
     found = find_files(text, live=False)

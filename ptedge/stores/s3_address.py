@@ -87,7 +87,7 @@ def _check_endpoint(endpoint: str, allow_http: bool) -> None:
     if parts.scheme == "http" and not allow_http and not _is_this_machine(str(parts.hostname)):
         raise StoreError(
             f"{endpoint} is not encrypted, so frames and bundles could be read and changed on their way. Use https://, "
-            "or add &allow_http=true to the address of the store where the network is trusted"
+            "or add allow_http=true to the options of the address where the network is trusted"
         )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+from made_field import collect
+from servers.buckets import address
 from tiny_detector import write_pictures
 from training_shell import ADAPT_FILES, Shell, assert_equal, comparable, fails, lines, summary
 
@@ -16,6 +18,8 @@ from ptedge.artifacts.checkpoint import load_checkpoint, save_checkpoint
 from ptedge.calibration import SideCalibration
 from ptedge.config import load_config
 from ptedge.files import sha256_file
+from ptedge.runtime.transfer.push import push
+from ptedge.stores.opening import open_store
 from ptedge.training import mutual as mutual_module
 from ptedge.training.config import AdaptConfig
 
@@ -250,3 +254,20 @@ def test_adapt__a_run_of_a_time_before_clusters_goes_on_without(
     status, err = ptedge("adapt", pretrained, *words, "--out", run, "--resume", sets=["optim.steps=2"])
     assert status == 0, err
     assert load_checkpoint(run / "last_model.pt").config.sigma_rule == "own"
+
+
+@pytest.mark.parametrize("kind", ["folder", "moto"])
+def test_adapt__from_the_shards_of_a_store(
+    kind: str, ptedge: Shell, pretrained: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    site = str(tmp_path / "site")
+    if kind != "folder":
+        request.getfixturevalue("bucket_keys")
+        site = address(request.getfixturevalue(f"{kind}_server"), "of-adapt")
+    collect(tmp_path / "field", count=5)
+    push(tmp_path / "field", open_store(site), site)
+    before = sorted(tmp_path.rglob("*"))
+    status, err = ptedge.adapt(pretrained, tmp_path / "run", "--target", site, "--source-free")
+    assert status == 0, err
+    assert summary(tmp_path / "run")["target_frames"] == 5
+    assert [path for path in sorted(tmp_path.rglob("*")) if (tmp_path / "run") not in (path, *path.parents)] == before

@@ -111,7 +111,8 @@ def same_frames(paths: Iterable[Path], frames: FrameIndex) -> dict[int, Path]:
 
     Args:
         paths: image files.
-        frames: of the target; those of a video are never found, as no file of theirs exists.
+        frames: of the target; those of a video are never found, as no file of theirs exists, those of a store by
+            their content.
 
     Returns:
         Number of the frame -> the image file that it is.
@@ -122,6 +123,8 @@ def same_frames(paths: Iterable[Path], frames: FrameIndex) -> dict[int, Path]:
     found: dict[int, Path] = {}
     for i in range(len(frames)):
         if (frame := frames.path(i)) is None:
+            if (path := contents.get(frames.digest(i) or "")) is not None:
+                found[i] = path
             continue
         path = known.get(os.path.realpath(frame))
         if path is None and _size(frame) in sizes:

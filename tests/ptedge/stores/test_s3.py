@@ -19,13 +19,7 @@ from ptedge.stores.s3_address import parse_s3_address
 from ptedge.stores.store import read_whole
 
 MIB = 1 << 20
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("boto3", reason="boto3 is not installed (pip install boto3)")
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 
 def test_put__with_a_wrong_secret_is_refused(rclone_server: str, monkeypatch: pytest.MonkeyPatch) -> None:

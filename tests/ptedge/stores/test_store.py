@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from servers.buckets import ENVIRONMENT, address
+from servers.buckets import address
 
 from ptedge.errors import StoreError
 from ptedge.stores.folder import FolderStore
@@ -17,11 +17,10 @@ pytestmark = pytest.mark.parametrize("store", ["folder", "rclone", "moto"], indi
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "folder":
         return FolderStore(tmp_path / "store")
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
+    request.getfixturevalue("bucket_keys")
     return open_store(address(request.getfixturevalue(f"{request.param}_server"), uuid.uuid4().hex))
 
 
