@@ -8,7 +8,7 @@ from typing import Any
 
 from ptedge.config import require
 
-from .limits import GuardConfig, measures_of
+from .limits import GuardConfig, found_again, measures_of
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class ChoiceConfig:
         enabled: choose; otherwise model.pt is the last teacher.
         keep: candidate files in RUN/checkpoints beside the start.
         every: steps between candidates, rounded up to readings of the monitors; 0 for a tenth of the run.
-        tolerance: the last teacher is chosen unless its score is lower than the best one's by more than this; with 16
-            monitored frames about one and a half standard errors of the difference of two scores.
+        tolerance: the last teacher is chosen unless its score is lower than the best one's by more than this share of
+            it.
     """
 
     enabled: bool = True
@@ -61,14 +61,16 @@ class TeacherCandidate:
 
 
 def score_of(signals: Mapping[str, Any]) -> float:
-    """How well a teacher stands by its own answers when the picture is disturbed: consistency of weak and strong views.
+    """How much a teacher finds again when the picture is disturbed, in objects an image.
+
+    See :func:`~ptedge.training.watch.limits.found_again`.
 
     A detector that recognises objects finds them again in other colours and at another size; one that guesses does not.
-    Confidence would be the wrong measure: it is what a collapse drives up. A detector can also be consistently wrong
-    (no boxes at all, or one box everywhere), which is why only candidates well within the guards' limits (boxes,
-    objects, what the start saw) are compared by it, and why finding nothing scores 0.
+    Confidence would be the wrong measure: it is what a collapse drives up. A detector can also find wrong things
+    again (one box everywhere, a flood), which is why only candidates well within the guards' limits (boxes, objects,
+    what the start saw) are compared by it; finding nothing scores 0.
     """
-    return float(signals["consistency"]) if signals["boxes"] > 0 else 0.0
+    return found_again(signals) if signals["boxes"] > 0 else 0.0
 
 
 def make_candidate(
@@ -88,7 +90,7 @@ def make_candidate(
 
 
 def choose(candidates: Sequence[TeacherCandidate], tolerance: float) -> TeacherCandidate:
-    """The latest sound candidate whose score is no more than ``tolerance`` below the best of the sound ones.
+    """The latest sound candidate whose score is no more than a share ``tolerance`` below the best of the sound ones.
 
     Args:
         candidates: in the order of steps; the start, step 0, comes first and is always sound.
@@ -97,7 +99,7 @@ def choose(candidates: Sequence[TeacherCandidate], tolerance: float) -> TeacherC
     """
     sound = [candidate for candidate in candidates if candidate.sound]
     best = max(candidate.score for candidate in sound)
-    return [candidate for candidate in sound if candidate.score >= best - tolerance][-1]
+    return [candidate for candidate in sound if candidate.score >= best * (1.0 - tolerance)][-1]
 
 
 def thin(candidates: Sequence[TeacherCandidate], keep: int) -> list[TeacherCandidate]:

@@ -75,7 +75,8 @@ class GuardConfig:
         min_side_ratio: widths, or heights, of the teacher's boxes over the start's: boxes that tighten step by step.
         max_side_ratio: the same, for boxes that grow.
         min_student_agreement: agreement of teacher and student.
-        min_consistency_ratio: agreement of the teacher's answers to weak and strong views, against the start.
+        min_consistency_ratio: agreement of the teacher's answers to weak and strong views, against the start; it is no
+            loss where more is found again (:func:`found_again`), and that ratio counts if it is higher.
         min_entropy_ratio: class entropy, against the start: over-confidence.
         min_sigma_ratio: relative standard deviation, against the start: over-confidence of boxes.
         max_histogram_distance: total variation of the class histogram from the start's.
@@ -150,7 +151,7 @@ def measures_of(signals: Mapping[str, Any], start: Mapping[str, Any], config: Gu
         "min_side_ratio": min(sides, default=None),
         "max_side_ratio": max(sides, default=None),
         "min_student_agreement": signals["student_agreement"],
-        "min_consistency_ratio": _ratio(signals["consistency"], start["consistency"]),
+        "min_consistency_ratio": _consistency_ratio(signals, start),
         "min_entropy_ratio": _ratio(signals["entropy"], start["entropy"]),
         "min_sigma_ratio": _ratio(signals["sigma"], start["sigma"]),
         "max_histogram_distance": signals["histogram_distance"],
@@ -158,9 +159,29 @@ def measures_of(signals: Mapping[str, Any], start: Mapping[str, Any], config: Gu
     return [Measure(name, value, getattr(config, name)) for name, value in values.items() if value is not None]
 
 
+def found_again(signals: Mapping[str, Any]) -> float:
+    """Objects an image that the teacher finds again when the picture is disturbed: ``objects`` times ``consistency``.
+
+    The share alone misjudges a teacher that learns. One that sees a few easy objects, and those in every view, has a
+    high share, which falls as soon as it finds more; what it finds again rises then. A flood raises it, which
+    ``max_boxes_ratio`` and ``max_objects_ratio`` are for.
+
+    Args:
+        signals: of :meth:`~ptedge.training.watch.monitor_set.MonitorSet.read`.
+    """
+    return float(signals["objects"] * signals["consistency"])
+
+
 def worst(measures: list[Measure]) -> Measure:
     """The one nearest to its limit, or furthest beyond it."""
     return max(measures, key=lambda measure: measure.strain)
+
+
+def _consistency_ratio(signals: Mapping[str, Any], start: Mapping[str, Any]) -> float | None:
+    """Of the share that is found again or of how much that is, whichever is higher: a fall of both is needed."""
+    share = _ratio(signals["consistency"], start["consistency"])
+    amount = _ratio(found_again(signals), found_again(start))
+    return share if share is None or amount is None else max(share, amount)
 
 
 def _ratio(value: float | None, start: float | None) -> float | None:

@@ -85,7 +85,7 @@ class Supervisor:
         if resumed is not None and "supervisor" in resumed:
             state = resumed["supervisor"]
             self.guard.restore(state["guard"])
-            self.candidates = [TeacherCandidate(**entry) for entry in state["candidates"]]
+            self.candidates = self._judged_anew(state["candidates"])
             self.hungry, self.hungry_steps = state["hungry"], state["hungry_steps"]
             self.good = state["good"] or self._snapshot()
         else:
@@ -154,6 +154,11 @@ class Supervisor:
         if self.last is None or self.last.step != step:
             self.last = make_candidate(step, self.read(), self.start, self.guard.config)
         return self.last
+
+    def _judged_anew(self, entries: list[dict[str, Any]]) -> list[TeacherCandidate]:
+        """Candidates of last.pt by their signals: an earlier version may have scored them otherwise."""
+        start = entries[0]["signals"]
+        return [make_candidate(entry["step"], entry["signals"], start, self.guard.config) for entry in entries]
 
     def chosen(self, step: int) -> TeacherCandidate:
         """What model.pt is to be after ``step`` steps."""

@@ -64,6 +64,23 @@ def test_measures_of__each_collapse_crosses_its_limit(changes: dict[str, Any], n
     assert found.strain > 1.0
 
 
+@pytest.mark.parametrize(
+    ("objects", "consistency", "ratio"),
+    [
+        (3.0, 0.2, 1.5),  # half the share of three times as much: more is found again
+        (1.5, 0.2, 0.75),  # half the share of half as much again: less is
+        (0.5, 0.4, 1.0),  # the same share of less: objects have a limit of their own
+        (0.5, 0.2, 0.5),
+    ],
+)
+def test_measures_of__a_share_that_falls_because_more_is_found_is_no_loss(
+    objects: float, consistency: float, ratio: float
+) -> None:
+    start = {**HEALTHY, "objects": 1.0, "consistency": 0.4}
+    measures = measures_of({**start, "objects": objects, "consistency": consistency}, start, GuardConfig())
+    assert {m.name: m.value for m in measures}["min_consistency_ratio"] == pytest.approx(ratio)
+
+
 def test_measures_of__the_start_is_no_strain() -> None:
     assert [m.strain for m in measures_of(HEALTHY, HEALTHY, GuardConfig())] == [0.0] * 11
 
@@ -155,7 +172,7 @@ def test_measures_of__each_by_hand() -> None:
             "min_side_ratio": 0.8,
             "max_side_ratio": 1.2,
             "min_student_agreement": 0.7,
-            "min_consistency_ratio": 2.0,
+            "min_consistency_ratio": (3.0 * 0.5) / (1.0 * 0.25),
             "min_entropy_ratio": 0.25,
             "min_sigma_ratio": 3.0,
             "max_histogram_distance": 0.35,
