@@ -3,4 +3,4 @@
 The command line loads ``cli`` and ``field_cli``; the packages within share options, counters and the field folder.
 """
 
-__all__ = ["cli", "click_options", "counters", "field", "field_cli", "options", "push_address"]
+__all__ = ["cli", "click_options", "counters", "field", "field_cli", "options", "push_address", "slot"]

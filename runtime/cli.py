@@ -130,7 +130,20 @@ SOURCE = grouped(
         help="Logins of live sources, as .netrc has them.  [default: PTEDGE_SOURCE_AUTH_FILE, PTEDGE_SOURCE_AUTH]",
     ),
 )
-MODEL = grouped("model", ModelOptions, BACKEND, THREADS, TRUST)
+MODEL = grouped(
+    "model",
+    ModelOptions,
+    BACKEND,
+    THREADS,
+    TRUST,
+    click.option(
+        "--probation",
+        type=click.FloatRange(0),
+        default=600.0,
+        show_default=True,
+        help="Seconds in which a new version of a deployment is compared with the one before; 0: not.",
+    ),
+)
 COLLECT = grouped(
     "collect",
     _collect,
@@ -201,7 +214,7 @@ def run(
     serve: ServeOptions | None,
     as_json: bool,
 ) -> None:
-    """Detect on FRAMES with BUNDLE; every box side gets a standard deviation.
+    """Detect on FRAMES with BUNDLE, or with what a deployment runs; every box side gets a standard deviation.
 
     FRAMES is an image, folder, glob, list file, video or field folder, or live: a camera index, rtsp://, http://,
     csi:// or a GStreamer pipeline. Unreadable images are named and passed over. Of several FRAMES, each is a source of
@@ -214,6 +227,7 @@ def run(
     Example:
       ptedge run car.bundle drive.mp4 --out results --save jsonl,video --collect field
       ptedge run car.bundle rtsp://camera/1 rtsp://camera/2 --collect field --serve 8080
+      ptedge run deployment rtsp://camera/1 --probation 3600
     """
     from .run import run_bundle
 

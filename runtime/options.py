@@ -64,14 +64,17 @@ class ModelOptions:
         backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``.
         threads: CPU threads; ``None`` for one a core.
         trust: files of public keys that the bundle must be signed with; none checks its hashes alone.
+        probation: seconds in which a new version of a deployment is compared with the one before; 0 for none.
     """
 
     backend: str = "auto"
     threads: int | None = None
     trust: tuple[Path, ...] = ()
+    probation: float = 600.0
 
     def __post_init__(self) -> None:
         require_one_of("backend", self.backend, BACKENDS)
+        require("probation", self.probation, 0)
         if self.threads is not None:
             require("threads", self.threads, 1)
 

@@ -22,19 +22,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.detections import Detections
 from ptedge.errors import InputError, PtedgeError
 from ptedge.frames.source import Frame, FrameSource
-from ptedge.graph_contract import IMAGES
-from ptedge.preprocess import Letterbox
 
 from .channel import Channel, Lanes
 from .counters import RunCounters
 from .sinks.files import Result, Sink
+from .slot import Group, LoadedModel, ModelSlot
 
 DECODED = 4  # frames of a source that wait for preprocessing
 READY = 2  # groups that wait for the model
@@ -64,15 +61,6 @@ class Rules:
     draw_score: float = 0.0
 
 
-@dataclass
-class _Group:
-    """Frames of one call of the graph: (source, (frame, arrival)), and the network input made of them."""
-
-    taken: list[tuple[int, tuple[Frame, float]]]
-    array: NDArray[np.uint8]
-    letterboxes: list[Letterbox]
-
-
 class Pipeline:
     """One run over one or several sources with one model.
 
@@ -83,7 +71,7 @@ class Pipeline:
     def __init__(
         self,
         sources: Sequence[Iterable[Frame]],
-        predictor: BundlePredictor,
+        models: ModelSlot,
         sinks: Sequence[Sink],
         counters: RunCounters,
         rules: Rules,
@@ -94,7 +82,7 @@ class Pipeline:
 
         Args:
             sources: each iterated on a thread of its own.
-            predictor: its graph is run on the thread that calls :meth:`run`.
+            models: hold the model, whose graph is run on the thread that calls :meth:`run`.
             sinks: get every result, a source's in order, on one thread; closed in any case.
             counters: with one entry a source.
             rules: how frames are treated.
@@ -102,11 +90,13 @@ class Pipeline:
             progress: called after each written frame, on the writing thread.
         """
         self.counters = counters
-        self._sources, self._predictor, self._sinks, self._rules = sources, predictor, sinks, rules
+        self._sources, self._models, self._sinks, self._rules = sources, models, sinks, rules
         self._stop, self._progress = stop, progress
-        self._lanes: Lanes[tuple[Frame, float]] = Lanes(len(sources), max(DECODED, predictor.batch), rules.realtime)
-        self._ready: Channel[_Group] = Channel(READY)
-        self._raw: Channel[tuple[_Group, Mapping[str, NDArray[Any]]]] = Channel(RAW)
+        self._lanes: Lanes[tuple[Frame, float]] = Lanes(
+            len(sources), max(DECODED, models.predictor.batch), rules.realtime
+        )
+        self._ready: Channel[Group] = Channel(READY)
+        self._raw: Channel[tuple[Group, Mapping[str, NDArray[Any]]]] = Channel(RAW)
         self._results: Channel[tuple[int, Result]] = Channel(RESULTS)
         self._errors: list[PtedgeError] = []
         self._failed: dict[int, PtedgeError] = {}  # by source
@@ -152,27 +142,27 @@ class Pipeline:
         try:
             for group in self._groups():
                 start = time.perf_counter()
-                outputs = self._predictor.runner.infer({IMAGES: group.array})
+                outputs = self._models.answer(group)
                 self.counters.infer.add(time.perf_counter() - start)
                 if not self._raw.put((group, outputs)):
                     return
+                self._models.after(group)
         except Exception as error:
             self._fail("inference", error)
 
-    def _groups(self) -> Iterator[_Group]:
+    def _groups(self) -> Iterator[Group]:
         """Prepared groups until the sources end or someone asks to stop."""
         while not self._stop.is_set():
             if not self._rules.realtime:
                 got = self._ready.get(POLL)
             else:
-                taken = self._lanes.take(self._predictor.batch, self._rules.fill, POLL)
-                got = [self._group(taken)] if taken else taken  # type: ignore[assignment]  # an empty list is one
+                model = self._models.current
+                taken = self._lanes.take(model.predictor.batch, self._rules.fill, POLL)
+                # an empty list is one
+                got = [self._models.prepare(taken, model)] if taken else taken  # type: ignore[assignment]
             if got is None:
                 return
             yield from got
-
-    def _group(self, taken: list[tuple[int, tuple[Frame, float]]]) -> _Group:
-        return _Group(taken, *self._predictor.preprocess([frame.image for _, (frame, _) in taken]))
 
     def _read(self, number: int) -> None:
         about = self.counters.sources[number]
@@ -205,8 +195,11 @@ class Pipeline:
 
     def _prepare(self) -> None:
         try:
-            while (taken := self._lanes.take(self._predictor.batch, self._rules.fill)) is not None:
-                if not self._ready.put(self._group(taken)):
+            # the model of now, also where frames come later: they go to it even if another has taken its place
+            while (
+                taken := self._lanes.take((model := self._models.current).predictor.batch, self._rules.fill)
+            ) is not None:
+                if not self._ready.put(self._models.prepare(taken, model)):
                     return
         except Exception as error:
             self._fail("preprocessing", error)
@@ -217,28 +210,31 @@ class Pipeline:
     def _finish(self) -> None:
         try:
             for group, outputs in self._raw:
-                found = self._predictor.postprocess(outputs, group.letterboxes)
+                found = group.detections(outputs)
                 for (number, (frame, arrival)), detections in zip(group.taken, found, strict=True):
-                    if not self._results.put((number, self._result(number, frame, arrival, detections))):
+                    if not self._results.put((number, self._result(number, frame, arrival, detections, group.model))):
                         return
+                self._models.done(group)
         except Exception as error:
             self._fail("postprocessing", error)
         finally:
             self._raw.abort()
             self._results.end()
 
-    def _result(self, number: int, frame: Frame, arrival: float, detections: Detections) -> Result:
+    def _result(self, number: int, frame: Frame, arrival: float, detections: Detections, model: LoadedModel) -> Result:
         kept = detections.select(detections.scores >= self._rules.min_score)
         age = self.counters.clock() - arrival
-        self.counters.detected(kept, self._predictor.class_names, age)
+        self.counters.detected(kept, model.predictor.class_names, age)
         name = self.counters.sources[number].name if len(self._sources) > 1 else None
         return Result(
             frame=frame,
             detections=kept,
-            class_names=self._predictor.class_names,
+            class_names=model.predictor.class_names,
             draw_score=self._rules.draw_score,
             source=name,
             age=age if self._rules.realtime else None,
+            version=model.version,
+            model=model.predictor.record,
         )
 
     def _write(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.files import shown_name
 from ptedge.signals import Stop
 
@@ -16,19 +15,21 @@ from .sinks.choose import left_out, written
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
 from .sinks.push import PushSink
+from .slot import ModelSlot
 
 SKIPPED_SHOWN = 10
 
 
 def run_report(
     counters: RunCounters,
-    predictor: BundlePredictor,
+    models: ModelSlot,
     sinks: Sequence[Sink],
     collector: FieldSink | None,
     push: PushSink | None,
     stop: Stop,
 ) -> dict[str, Any]:
     """What ``ptedge run --json`` prints."""
+    predictor = models.predictor
     report: dict[str, Any] = {
         "frames": counters.frames,
         "detections": counters.detections,
@@ -46,7 +47,7 @@ def run_report(
         "backend": predictor.runner.backend,
         "reason": predictor.runner.reason,
         "model_hash": predictor.model_hash,
-        "unconverged": predictor.unconverged,
+        "unconverged": models.unconverged,
         "interrupted": stop.signal != 0,
         "outputs": written(sinks),
         "left_out": {name: {"frames": left.count, "first": left.first} for name, left in left_out(sinks).items()},

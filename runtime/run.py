@@ -21,10 +21,12 @@ from ptedge.progress import Progress
 from ptedge.signals import finishing
 
 from .counters import RunCounters, RunSource
+from .deployment.follow import Follower
+from .deployment.place import is_deployment, open_deployment
 from .inputs import choose_realtime, open_sources
 from .options import CollectOptions, ModelOptions, OutputOptions, RunOptions, ServeOptions, SourceOptions
 from .page.serve import LiveServer
-from .page.status import RunStatus
+from .page.status import RunStatus, model_facts
 from .page.view import LiveView
 from .pipeline import Pipeline, Rules
 from .report import log, run_report, tell
@@ -33,6 +35,7 @@ from .sinks.choose import default_saves, open_sinks
 from .sinks.collect import FieldSink
 from .sinks.files import Sink
 from .sinks.push import open_push
+from .slot import LoadedModel, ModelSlot
 
 LIVE_FILL = 0.05  # seconds that a batch waits for frames of live sources in lossless mode
 
@@ -41,7 +44,7 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
     """Detect on frames and write the results.
 
     Args:
-        bundle: folder or ``.onnx`` file.
+        bundle: folder or ``.onnx`` file, or a deployment.
         specs: sources of frames, at least one.
         options: everything else.
 
@@ -63,21 +66,22 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
         out = opened.enter_context(take_folder(options.output.folder, DEFAULT_OUT, COMMAND)) if save else None
         if options.collect is not None:
             opened.enter_context(hold_folder(options.collect.folder, f"{COMMAND} --collect"))
-        predictor = opened.enter_context(contextlib.closing(_open_model(bundle, options.model)))
+        models, follower = _open_models(bundle, options.model, opened)
+        predictor = models.predictor
         _tell_start(sources, predictor)
         stop = opened.enter_context(finishing())
         # whatever may refuse comes before results of an earlier run are overwritten
         collector = _open_collector(options.collect, predictor) if options.collect is not None else None
         push = open_push(options.push, predictor.model_hash, log) if options.push is not None else None
         counters = RunCounters(sources)
-        status = RunStatus(counters, model_facts(predictor), realtime, collector, push)
+        status = RunStatus(counters, model_facts(predictor), realtime, collector, push, follower=follower)
         view = _open_view(options.serve, status, opened) if options.serve is not None else None
         sinks = _open_files(out, save, sources, options.output, predictor) if out is not None else []
         sinks += [sink for sink in (collector, push, view) if sink is not None]
         progress = opened.enter_context(Progress("detecting", _count(sources), "frames"))
         pipeline = Pipeline(
             sources=[about.source if about.source is not None else () for about in sources],
-            predictor=predictor,
+            models=models,
             sinks=sinks,
             counters=counters,
             rules=_rules(sources, options.output, realtime),
@@ -85,8 +89,13 @@ def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dic
             progress=lambda counters: progress(counters.frames),
         )
         status.waiting = lambda: pipeline.waiting
+        if follower is not None:
+            follower.switched = status.take_model
+            follower.start()
         _run(pipeline, counters)
-    report = run_report(counters, predictor, sinks, collector, push, stop)
+    report = run_report(counters, models, sinks, collector, push, stop)
+    if follower is not None:
+        report["deployment"] = follower.to_json()
     tell(report, realtime)
     failed = options.source.strict and any(about.error for about in sources)
     return report, stop.exit_status or int(failed)
@@ -98,18 +107,6 @@ def _open_files(
     about = {"model_hash": predictor.model_hash, "backend": predictor.runner.backend}
     start = begin_results(out, save, sources, output, about)
     return open_sinks(save, out, sources, predictor.class_names, start, output.rotate_bytes)
-
-
-def model_facts(predictor: BundlePredictor) -> dict[str, Any]:
-    """What the live page says of the model."""
-    return {
-        "hash": predictor.model_hash,
-        "classes": list(predictor.class_names),
-        "backend": predictor.runner.backend,
-        "reason": predictor.runner.reason,
-        "input_size": list(predictor.input_size),
-        "precision": predictor.manifest.precision,
-    }
 
 
 def _open(spec: str, options: SourceOptions) -> FrameSource:
@@ -139,6 +136,23 @@ def _what_to_save(options: RunOptions, sources: Sequence[RunSource]) -> tuple[st
     if options.collect is not None and options.output.folder is None:
         return ()
     return default_saves([about.kind for about in sources])
+
+
+def _open_models(
+    bundle: Path, options: ModelOptions, opened: contextlib.ExitStack
+) -> tuple[ModelSlot, Follower | None]:
+    """The model, and of a deployment what follows it; both are closed with ``opened``."""
+    follower = None
+    if is_deployment(bundle):
+        deployment = open_deployment(bundle)
+        follower = Follower(deployment, lambda path: _open_model(path, options), log, options.probation)
+        models = follower.slot
+    else:
+        models = ModelSlot(LoadedModel(_open_model(bundle, options)))
+    opened.callback(models.close)
+    if follower is not None:
+        opened.callback(follower.close)
+    return models, follower
 
 
 def _open_model(bundle: Path, options: ModelOptions) -> BundlePredictor:

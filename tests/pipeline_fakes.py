@@ -17,6 +17,7 @@ from ptedge.preprocess import Letterbox
 from ptedge.runtime.counters import RunCounters, RunSource
 from ptedge.runtime.pipeline import Pipeline, Rules
 from ptedge.runtime.sinks.files import Result
+from ptedge.runtime.slot import LoadedModel, ModelSlot
 
 ONE = Detections(
     np.array([[0, 0, 1, 1]], np.float32),
@@ -31,6 +32,8 @@ class FakePredictor:
     """Finds one box, of score 0.5; waits for ``gate`` before each answer when there is one."""
 
     class_names = ("car",)
+    record: Mapping[str, Any] = {}
+    unconverged = 0
 
     def __init__(self, batch: int = 1, gate: threading.Semaphore | None = None, fail_at: int | None = None) -> None:
         self.batch, self.gate, self.fail_at = batch, gate, fail_at
@@ -91,7 +94,7 @@ def run(
 ) -> RunCounters:
     """Run a pipeline to its end; what it counted."""
     counters = RunCounters([RunSource(f"s{i}", f"source {i}") for i in range(len(sources))])
-    Pipeline(sources, model, sinks, counters, Rules(**rules), stop or threading.Event()).run()
+    Pipeline(sources, ModelSlot(LoadedModel(model)), sinks, counters, Rules(**rules), stop or threading.Event()).run()
     return counters
 
 

@@ -149,6 +149,14 @@ class BundlePredictor:
         self.unconverged += int((~converged_images(outputs)[: len(letterboxes)]).sum())
         return found
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """What field folders keep with each frame: ``model``, its hash, and ``preprocessing``."""
+        manifest = self.manifest
+        size = list(manifest.input_size)
+        preprocessing = {"letterbox": manifest.letterbox, "input_size": size, "color": manifest.color}
+        return {"model": self.model_hash, "preprocessing": preprocessing}
+
     def close(self) -> None:
         """Free the model."""
         self.runner.close()

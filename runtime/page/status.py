@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptedge import __version__
+from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.machine.memory import resident_memory
 
 from ..counters import BOUNDS, RunCounters, RunSource, Times
+from ..deployment.follow import Follower
 from ..sinks.collect import FieldSink
 from ..sinks.push import PushSink
+from ..slot import LoadedModel
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -29,6 +32,7 @@ class RunStatus:
         push: push sink, or ``None``.
         waiting: tells how many items wait between the stages now.
         began: Unix seconds.
+        follower: of a deployment, or ``None``.
     """
 
     counters: RunCounters
@@ -38,6 +42,11 @@ class RunStatus:
     push: PushSink | None = None
     waiting: Callable[[], Mapping[str, int]] = dict
     began: float = field(default_factory=time.time)
+    follower: Follower | None = None
+
+    def take_model(self, model: LoadedModel) -> None:
+        """Another model runs from now on."""
+        self.model = model_facts(model.predictor)
 
     def to_json(self) -> dict[str, Any]:
         """What ``/status.json`` says."""
@@ -45,6 +54,7 @@ class RunStatus:
         return {
             "ptedge": __version__,
             "model": dict(self.model),
+            "deployment": self.follower.to_json() if self.follower is not None else None,
             "began": round(self.began, 3),
             "seconds": round(counters.clock() - counters.started, 1),
             "realtime": self.realtime,
@@ -93,6 +103,18 @@ class RunStatus:
         if self.push is not None:
             for key in ("sent", "dropped", "refused", "retries"):
                 yield _family(f"push_{key}_total", "counter", f"Push: {key}.", [({}, getattr(self.push, key))])
+
+
+def model_facts(predictor: BundlePredictor) -> dict[str, Any]:
+    """What the live page says of the model."""
+    return {
+        "hash": predictor.model_hash,
+        "classes": list(predictor.class_names),
+        "backend": predictor.runner.backend,
+        "reason": predictor.runner.reason,
+        "input_size": list(predictor.input_size),
+        "precision": predictor.manifest.precision,
+    }
 
 
 def _source_families(sources: Sequence[RunSource]) -> Iterator[str]:

@@ -126,6 +126,7 @@ class FieldSink:
             "width": line["width"],
             "height": line["height"],
             **self._record,
+            **result.model,  # another one may have taken its place
             "why": why,
             "informative": round(max(measures.values()), 5),
             **{name: round(value, 5) for name, value in measures.items()},

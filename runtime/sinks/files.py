@@ -11,8 +11,8 @@ import errno
 import io
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,6 +49,8 @@ class Result:
         draw_score: detections below it are not drawn.
         source: name of its source where there are several, else ``None``.
         age: seconds from the frame's arrival to its detections, in realtime; else ``None``.
+        version: of the model in its deployment; ``None`` outside one.
+        model: what field folders keep of it, see :attr:`ptedge.backends.bundle_predictor.BundlePredictor.record`.
     """
 
     frame: Frame
@@ -57,6 +59,8 @@ class Result:
     draw_score: float = 0.0
     source: str | None = None
     age: float | None = None
+    version: str | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def annotated(self) -> NDArray[np.uint8]:
@@ -86,6 +90,7 @@ class Result:
             "width": width,
             "height": height,
             **({"age_ms": round(self.age * 1000, 1)} if self.age is not None else {}),
+            **({"version": self.version} if self.version is not None else {}),
             "detections": self.detections.to_json(self.class_names),
         }
 

@@ -15,6 +15,7 @@ from ptedge.errors import InputError, OutputError, PtedgeError
 from ptedge.frames.source import Frame
 from ptedge.runtime.counters import RunCounters, RunSource
 from ptedge.runtime.pipeline import Pipeline, Rules
+from ptedge.runtime.slot import LoadedModel, ModelSlot
 
 
 def test_pipeline__lossless_keeps_every_frame_in_order() -> None:
@@ -182,7 +183,9 @@ def test_pipeline__leaves_no_thread_behind() -> None:
 
 def test_pipeline__nothing_waits_at_the_end() -> None:
     counters = RunCounters([RunSource("s", "s")])
-    pipeline = Pipeline([frames(5)], FakePredictor(), [Keep()], counters, Rules(), threading.Event())
+    pipeline = Pipeline(
+        [frames(5)], ModelSlot(LoadedModel(FakePredictor())), [Keep()], counters, Rules(), threading.Event()
+    )
     pipeline.run()
     assert set(pipeline.waiting.values()) == {0}
 
