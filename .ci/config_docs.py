@@ -16,6 +16,7 @@ from typing import Any
 
 from ptedge.detector.config import BACKBONES
 from ptedge.training.config import AdaptConfig, TrainConfig
+from ptedge.training.recipe import FASTEST_EMA, SCHEDULES, SLOWEST_EMA
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = """# Configuration
@@ -24,7 +25,8 @@ Written by `.ci/config_docs.py` from the source; a test keeps it equal.
 
 `ptedge train` and `ptedge adapt` read a TOML file (`--config run.toml`) and `--set key=value`, which wins. Tables nest:
 `--set model.nms=0.6` is the key `nms` of `[model]`. An unknown key, a wrong type or a value out of range is an error
-that names the key and what is allowed. Every run writes its complete settings to `config.toml` in its folder.
+that names the key and what is allowed. Every run writes its complete settings to `config.toml` in its folder. What is
+*chosen* where it is not set hangs on the data and the machine ([training.md](training.md#what-is-chosen-for-you)).
 """
 
 
@@ -63,8 +65,21 @@ def entry(text: str) -> str:
     )
 
 
-def tables(cls: type, name: str = "") -> typing.Iterator[str]:
-    """Markdown of a configuration class and of the tables in it."""
+def chosen(command: str) -> dict[str, str]:
+    """What is chosen where it is not set, in words, by key; it takes the place of a default."""
+    rules = {"optim.warmup": f"the steps / {SCHEDULES[command].warm_part}"}
+    if command == "train":
+        rules["optim.steps"] = SCHEDULES["train"].said()
+        rules["model.anchor_sizes"] = "k-means of the boxes at the input size"
+    else:
+        rules["optim.steps"] = f"{SCHEDULES['adapt'].said()}; source-free {SCHEDULES['source_free'].said()}"
+        rules["teacher.ema"] = f"1 - 2 / steps, from {FASTEST_EMA} to {SLOWEST_EMA}"
+    return rules
+
+
+def tables(config: Any, rules: dict[str, str], name: str = "") -> typing.Iterator[str]:
+    """Markdown of a configuration with its defaults and of the tables in it."""
+    cls = type(config)
     if name:
         summary = inspect.cleandoc(cls.__doc__ or "").splitlines()[0]
         yield f"\n### `[{name}]`\n\n{summary}\n"
@@ -74,13 +89,11 @@ def tables(cls: type, name: str = "") -> typing.Iterator[str]:
     rows = []
     for field in dataclasses.fields(cls):
         if dataclasses.is_dataclass(hints[field.name]):
-            inner.append((hints[field.name], f"{name}.{field.name}" if name else field.name))
+            inner.append((getattr(config, field.name), f"{name}.{field.name}" if name else field.name))
             continue
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        required = default is dataclasses.MISSING
-        shown = f"`{field.name}` (required)" if required else f"`{field.name} = {toml(default)}`"
+        rule = rules.get(f"{name}.{field.name}")
+        value = f"`{field.name} = {toml(getattr(config, field.name))}`"
+        shown = f"`{field.name}` (chosen: {rule})" if rule else value
         text = texts[field.name].replace("``", "`")
         text = text.replace("`BACKBONES`", ", ".join(f"`{name}`" for name in BACKBONES)).replace("`False`", "`false`")
         text = re.sub(r":[a-z]+:`~?([^`]*)`", r"`\1`", text)  # cross references of docstrings
@@ -88,14 +101,14 @@ def tables(cls: type, name: str = "") -> typing.Iterator[str]:
     if rows:
         yield "\n" + "\n".join(rows) + "\n"
     for table, path in inner:
-        yield from tables(table, path)
+        yield from tables(table, rules, path)
 
 
 def document() -> str:
     """The whole page."""
     parts = [HEAD]
     for command, cls in (("train", TrainConfig), ("adapt", AdaptConfig)):
-        parts += [f"\n## `ptedge {command}`\n", *tables(cls)]
+        parts += [f"\n## `ptedge {command}`\n", *tables(cls(), chosen(command))]
     return "".join(parts)
 
 

@@ -61,6 +61,21 @@ def load_config(
     Raises:
         ConfigError: unreadable file, unknown key (with the nearest one), wrong type, value out of range.
     """
+    values = settings_given(path, overrides, defaults)
+    where = "--set" if path is None else f"{path} and --set" if overrides else str(path)
+    return from_dict(cls, values, where)
+
+
+def settings_given(
+    path: Path | None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    defaults: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What a file, overrides and stand-in defaults say, tables merged; see :func:`load_config`. Nothing is checked.
+
+    Raises:
+        ConfigError: unreadable file, or an override that is none.
+    """
     values: dict[str, Any] = {}
     if path is not None:
         values = read_toml(path)
@@ -70,10 +85,16 @@ def load_config(
     else:
         for override in overrides:
             _apply_override(values, override)
-    if defaults is not None:
-        values = _merge(defaults, values)
-    where = "--set" if path is None else f"{path} and --set" if overrides else str(path)
-    return from_dict(cls, values, where)
+    return values if defaults is None else merged_tables(defaults, values)
+
+
+def dotted_keys(values: Mapping[str, Any], table: str = "") -> frozenset[str]:
+    """The keys of values, those of tables as ``table.key``."""
+    found: set[str] = set()
+    for key, value in values.items():
+        name = f"{table}{key}"
+        found |= dotted_keys(value, f"{name}.") if isinstance(value, Mapping) else {name}
+    return frozenset(found)
 
 
 def read_toml(path: Path, what: str = "configuration") -> dict[str, Any]:
@@ -116,7 +137,7 @@ def from_dict(cls: type[T], values: Mapping[str, Any], where: str) -> T:
             near = _nearest_key(cls, key)
             hint = f"; did you mean {near!r}?" if near else f"; known keys: {', '.join(known)}"
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
-        arguments[key] = _convert(hints[key], value, f"{where}: {key}")
+        arguments[key] = _convert(hints[key], _completed(cls, key, value), f"{where}: {key}")
     missing = [f.name for f in dataclasses.fields(cls) if f.name not in arguments and not _has_default(f)]  # type: ignore[arg-type]
     if missing:
         raise ConfigError(f"{where}: missing {', '.join(missing)}")
@@ -167,12 +188,13 @@ def require_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}{hint}")
 
 
-def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def merged_tables(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of two, tables in tables too; those ``above`` win."""
     merged = dict(below)
     for key, value in above.items():
         inner = merged.get(key)
         if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            merged[key] = _merge(inner, value)
+            merged[key] = merged_tables(inner, value)
         else:
             merged[key] = value
     return merged
@@ -218,6 +240,15 @@ def _dotted_keys(cls: type) -> Iterator[str]:
         yield field.name
         if dataclasses.is_dataclass(hints[field.name]):
             yield from (f"{field.name}.{key}" for key in _dotted_keys(typing.cast(type, hints[field.name])))
+
+
+def _completed(cls: type, key: str, value: Any) -> Any:
+    """A table with what the field's own default has where the table says nothing; any other value as it is."""
+    field = next(f for f in dataclasses.fields(cls) if f.name == key)
+    if not isinstance(value, Mapping) or field.default_factory is dataclasses.MISSING:
+        return value
+    default = field.default_factory()
+    return merged_tables(to_dict(default), value) if dataclasses.is_dataclass(default) else value
 
 
 def _has_default(field: dataclasses.Field[Any]) -> bool:

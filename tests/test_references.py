@@ -160,7 +160,7 @@ def settings() -> dict[str, set[str]]:
             title = re.search(r"`\[(\w+)\]`", line)
             table = title[1] if title else ""
             found.setdefault(table, set())
-        elif key := re.match(r"- `(\w+) ", line):
+        elif key := re.match(r"- `(\w+)[` ]", line):
             found[table].add(key[1])
     return found
 

@@ -21,6 +21,8 @@ LOOP = [
     "workers=0",
     "log_every=1",
     "optim.lr=0.002",
+    "optim.schedule=constant",  # a run that is resumed with more steps goes on at the same rate
+    "optim.weight_decay=0.0001",
     "curves=false",
 ]
 MODEL = [
@@ -65,7 +67,7 @@ class Shell:
         return self("train", source, "--out", out, *words, sets=[*LOOP, *MODEL, f"optim.steps={steps}", *sets])
 
     def adapt(self, model: Path, out: Path, *words: Any, steps: int = 2, sets: tuple[str, ...] = ()) -> Any:
-        watched = ["monitor.every=1", "monitor.frames=3"]
+        watched = ["monitor.every=1", "monitor.frames=3", "teacher.ema=0.9996", "optim.anchor_lr=0"]
         return self("adapt", model, "--out", out, *words, sets=[*LOOP, *watched, f"optim.steps={steps}", *sets])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from .loop import LoopResult
 from .losses.merge import ForeignBoxes, MergeRule, measured_sigma
 from .losses.offset import of_detected
 from .mutual import MutualLearning
+from .recipe import Situation, settle
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
 from .state import state_of
@@ -259,6 +260,7 @@ def adapt(
     source: Path | None,
     labels: Path | None = None,
     teacher_boxes: Path | None = None,
+    given: Collection[str] | None = None,
     resume: bool = False,
     val: Path | None = None,
 ) -> LoopResult:
@@ -272,6 +274,7 @@ def adapt(
         source: labelled DATA, or ``None`` for source-free.
         labels: DATA of some labelled frames of the target, or ``None`` for none.
         teacher_boxes: COCO json of what another detector found in the frames, or ``None``.
+        given: keys that the user has set, ``table.key``; others are chosen for the data and the machine. ``None``: all.
         resume: continue ``out``.
         val: labelled DATA to report on at the end; it influences nothing.
 
@@ -283,9 +286,13 @@ def adapt(
     inputs = open_inputs(
         checkpoint, target, config.teacher_boxes, source=source, labels=labels, teacher_boxes=teacher_boxes
     )
+    kind = "adapt" if source is not None else "source_free"
+    situation = Situation(kind, len(inputs.frames), torch.cuda.is_available(), distributed.size())
+    settled = settle(config, given, situation)
+    config = settled.config
     identity, class_names = inputs.identity(config), inputs.start.class_names
     with begin_run(out, config, identity, class_names, resume=resume, val=val, started=started) as run:
-        result = carry_out(Adaptation(inputs, config, run.device), run, config)
+        result = carry_out(Adaptation(inputs, config, run.device), run, settled)
         if config.estimate_frames and not result.interrupted and distributed.is_main():
             count, scale = config.estimate_frames, config.estimate_scale
             found = estimate_target(run.folder.model, inputs.frames, count, config.seed, scale=scale)

@@ -73,7 +73,7 @@ def train(
         out: RUN folder to write.
         val: labelled DATA to report on at the end; it changes nothing.
         config: TOML file with settings.
-        preset: settings for a GPU; ``config`` and ``settings`` win.
+        preset: settings by name, ``paper`` or for a GPU; ``config`` and ``settings`` win.
         settings: changes, ``{"optim.steps": 600}`` or as ``--set`` takes them, ``["optim.steps=600"]``.
         resume: continue the run in ``out``.
         quiet: tell nothing on stderr.
@@ -89,8 +89,9 @@ def train(
 
         with joined():
             run, data = Path(out), _path(val)
-            chosen = _Asked("train", run, _path(config), preset, settings, resume).load(TrainConfig)
-            return _finished(run, pretrain(Path(source), run, chosen, resume=resume, val=data))
+            asked = _Asked("train", "train", run, _path(config), preset, settings, resume)
+            chosen, given = asked.load(TrainConfig)
+            return _finished(run, pretrain(Path(source), run, chosen, given=given, resume=resume, val=data))
 
 
 def adapt(
@@ -121,7 +122,7 @@ def adapt(
         teacher_boxes: COCO json of what another detector found in the frames.
         val: labelled DATA to report on at the end; it changes nothing.
         config: TOML file with settings.
-        preset: settings for a GPU; ``config`` and ``settings`` win.
+        preset: settings by name, ``paper`` or for a GPU; ``config`` and ``settings`` win.
         settings: changes, ``{"optim.steps": 600}`` or as ``--set`` takes them, ``["optim.steps=600"]``.
         resume: continue the run in ``out``.
         quiet: tell nothing on stderr.
@@ -135,16 +136,17 @@ def adapt(
         raise ConfigError("give either source=DATA or source_free=True")
     with named_extras(), silence(quiet):
         from .adapt import adapt as run_adapt
-        from .config import SOURCE_FREE_DEFAULTS, AdaptConfig
+        from .config import AdaptConfig
         from .distributed import joined
 
         with joined():
             run = Path(out)
-            asked = _Asked("adapt", run, _path(config), preset, settings, resume)
-            chosen = asked.load(AdaptConfig, SOURCE_FREE_DEFAULTS if source_free else None)
-            given = {"source": source, "labels": labels, "teacher_boxes": teacher_boxes, "val": val}
-            data = {name: _path(place) for name, place in given.items()}
-            return _finished(run, run_adapt(Path(checkpoint), str(target), run, chosen, **data, resume=resume))
+            kind = "source_free" if source_free else "adapt"
+            chosen, given = _Asked("adapt", kind, run, _path(config), preset, settings, resume).load(AdaptConfig)
+            places = {"source": source, "labels": labels, "teacher_boxes": teacher_boxes, "val": val}
+            data = {name: _path(place) for name, place in places.items()}
+            start = Path(checkpoint)
+            return _finished(run, run_adapt(start, str(target), run, chosen, **data, given=given, resume=resume))
 
 
 T = TypeVar("T", "TrainConfig", "AdaptConfig")
@@ -152,43 +154,50 @@ T = TypeVar("T", "TrainConfig", "AdaptConfig")
 
 @dataclass(frozen=True)
 class _Asked:
-    """Where a run's settings come from; later ones win: defaults, preset, file, changes."""
+    """Where a run's settings come from; later ones win: preset, what a run began with, file, changes."""
 
     command: str
+    kind: str
     out: Path
     config: Path | None
     preset: str | None
     settings: Settings
     resume: bool
 
-    def load(self, cls: type[T], defaults: dict[str, Any] | None = None) -> T:
-        """The settings.
+    def load(self, cls: type[T]) -> tuple[T, frozenset[str]]:
+        """The settings, and the keys that were set.
 
         Args:
             cls: of the command.
-            defaults: that stand in for the class's own.
         """
-        from ptedge.config import load_config
+        from ptedge.config import dotted_keys, from_dict, merged_tables, read_toml, settings_given
         from ptedge.detector.config import EARLIER
 
         from .presets import describe_preset, preset_values
         from .state import read_state
 
-        saved, file = self.out / "config.toml", self.config
-        if self.resume and file is None and saved.exists():
-            file = saved
-            # a run goes on as what it was begun as, also where its settings do not say what
-            known = {key: value for key, value in EARLIER.items() if hasattr(cls().model, key)}
-            defaults = {**(defaults or {}), "model": known}
+        below: dict[str, Any] = {}
         if self.preset is not None:
-            defaults = preset_values(self.preset, defaults or {}, load_config(cls, None, (), defaults).optim)
-            click.echo(describe_preset(self.preset, defaults), err=True)
+            below = preset_values(self.preset, self.kind)
+            click.echo(describe_preset(self.preset, below), err=True)
+        saved = self.out / "config.toml"
+        goes_on = self.resume and saved.exists()
+        where = self._where(saved if goes_on else None)
         try:
-            return load_config(cls, file, self.settings, defaults)
+            if goes_on:
+                # a run goes on as what it was begun as, also where its settings do not say what
+                known = {key: value for key, value in EARLIER.items() if hasattr(cls().model, key)}
+                below = merged_tables(merged_tables(below, {"model": known}), read_toml(saved))
+            values = settings_given(self.config, self.settings, below)
+            return from_dict(cls, values, where), dotted_keys(values)
         except ConfigError:
-            if self.resume and file == saved and (self.out / "last.pt").exists():
+            if goes_on and self.config is None and (self.out / "last.pt").exists():
                 read_state(self.out / "last.pt", {"command": self.command})  # another command's settings: say that
             raise
+
+    def _where(self, saved: Path | None) -> str:
+        files = [str(file) for file in (saved, self.config) if file is not None]
+        return " and ".join([*files, *(["--set"] if self.settings or not files else [])])
 
 
 def _finished(out: Path, result: LoopResult) -> TrainingResult:

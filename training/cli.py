@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-PRESETS = ("8gb", "12gb", "24gb", "agx")  # of presets.py, which --help need not load
+GPU_PRESETS = ("8gb", "12gb", "24gb", "agx")  # of presets.py, which --help need not load
+PRESETS = ("paper", *GPU_PRESETS)
 
 
 def _run_options(function: F) -> F:
@@ -18,7 +19,7 @@ def _run_options(function: F) -> F:
         [
             click.option("--out", required=True, type=click.Path(path_type=Path), help="RUN folder to write."),
             click.option("--config", "config_file", type=click.Path(path_type=Path), help="TOML with settings."),
-            click.option("--preset", type=click.Choice(PRESETS), help="Settings for a GPU; --config and --set win."),
+            click.option("--preset", type=click.Choice(PRESETS), help="Settings by name; --config and --set win."),
             click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
             click.option(
                 "--val", type=click.Path(path_type=Path), help="Labelled DATA to report on; no weight depends on it."
@@ -45,11 +46,12 @@ def train(
     """Pretrain a detector on labelled images.
 
     SOURCE is a COCO json, a Pascal VOC, YOLO or KITTI folder, or a TOML description. RUN gets model.pt, last.pt,
-    config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/.
+    config.toml, metrics.jsonl, summary.json, TensorBoard events/ and plots/. What is
+    not set is chosen for the data and the machine, and said.
 
     \b
     Example:
-      ptedge train source/train.json --out runs/source --set model.input_size=[240,416] --set optim.steps=600
+      ptedge train source/train.json --out runs/source --set model.input_size=[240,416]
     """
     from .api import RunInterruptedError
     from .api import train as run

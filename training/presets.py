@@ -1,4 +1,4 @@
-"""Settings for training on a GPU of a given memory: the paper's 16 images a step, in as many parts as it takes.
+"""Settings by name: the paper's recipe, and the same in as many parts as fit a GPU of a given memory.
 
 Sizes are for 608 x 1088 input with VGG16 or EfficientNet-Lite0 in bfloat16, for adaptation with source, which holds the
 features of a source and a target part at once. Smaller inputs leave room.
@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ptedge.config import merged_tables
+
 from .config import PAPER_BATCH, OptimConfig
 
+PAPER = "paper"
 # name -> (images a part, checkpointing)
 PRESETS: dict[str, tuple[int, bool]] = {
     "8gb": (4, True),
@@ -19,27 +22,46 @@ PRESETS: dict[str, tuple[int, bool]] = {
     "agx": (8, False),  # Jetson AGX Orin: memory is shared with the CPU
 }
 
+# The paper's schedule at a batch of 4 instead of 16, by what is done. Every key that a recipe may choose is set.
+_OPTIM = {"optimizer": "sgd", "steps": 4000, "batch": 4, "lr": 0.004, "weight_decay": 1e-4, "warmup": 400}
+_OPTIM |= {"schedule": "constant"}
+_TRAIN = {
+    "view": "strong",
+    "model": {"anchor_sizes": [128.0, 256.0, 512.0]},
+    "optim": {**_OPTIM, "anchor_lr": 0.0},
+    "sampling": {"roi_count": 128},
+}
+_ADAPT = {"optim": {**_OPTIM, "anchor_lr": 1e-3}, "teacher": {"ema": 0.9996}, "sampling": {"roi_count": 128}}
+# Nothing but the teacher holds the student: lower learning rate, AdaBN first, weights of box terms held in [0, 1]
+# (method.md section 8)
+_SOURCE_FREE = merged_tables(
+    _ADAPT,
+    {"optim": {"lr": 0.0004, "anchor_lr": 0.0001}, "teacher": {"adabn": True}, "pseudo": {"clamp_focal": True}},
+)
+KINDS: Mapping[str, Mapping[str, Any]] = {"train": _TRAIN, "adapt": _ADAPT, "source_free": _SOURCE_FREE}
 
-def preset_values(name: str, defaults: Mapping[str, Any], usual: OptimConfig) -> dict[str, Any]:
+
+def preset_values(name: str, kind: str) -> dict[str, Any]:
     """What a preset sets, as tables of a configuration.
 
     Args:
-        name: a key of ``PRESETS``.
-        defaults: what stands in for the command's own defaults already; it stays where the preset sets nothing.
-        usual: the optimiser's settings without the preset: their learning rates are scaled to the preset's step.
+        name: ``paper`` or a key of ``PRESETS``.
+        kind: ``train``, ``adapt`` (with source) or ``source_free``.
     """
+    values = dict(KINDS[kind])
+    if name == PAPER:
+        return values
+    usual = values["optim"]
     batch, checkpointing = PRESETS[name]
-    factor = PAPER_BATCH / (usual.batch * usual.accumulate)
+    factor = PAPER_BATCH / usual["batch"]
     optim = {
         "batch": batch,
         "accumulate": PAPER_BATCH // batch,
-        "lr": usual.lr * factor,
-        "anchor_lr": usual.anchor_lr * factor,
+        "lr": usual["lr"] * factor,
+        "anchor_lr": usual["anchor_lr"] * factor,
         "lr_scaling": "linear",  # with several processes, steps are larger
     }
-    merged = dict(defaults)
-    merged.update(precision="bf16", checkpointing=checkpointing, optim={**defaults.get("optim", {}), **optim})
-    return merged
+    return merged_tables(values, {"precision": "bf16", "checkpointing": checkpointing, "optim": optim})
 
 
 def preset_sets(name: str, usual: OptimConfig) -> list[str]:
@@ -58,7 +80,7 @@ def preset_sets(name: str, usual: OptimConfig) -> list[str]:
 
 def describe_preset(name: str, values: Mapping[str, Any]) -> str:
     """One line of what :func:`preset_values` gave, for the user."""
-    told = [f"{key}={str(values[key]).lower()}" for key in ("precision", "checkpointing")]
-    told += [f"optim.{key}={value:g}" for key, value in values["optim"].items() if not isinstance(value, str)]
-    told += [f"optim.lr_scaling={values['optim']['lr_scaling']}"]
+    told = [f"{key}={str(values[key]).lower()}" for key in ("precision", "checkpointing") if key in values]
+    for key, value in values["optim"].items():
+        told.append(f"optim.{key}={value if isinstance(value, str) else format(value, 'g')}")
     return f"preset {name}: {', '.join(told)}"

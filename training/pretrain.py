@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from .estimate.finish import learn_estimate
 from .loop import LoopResult
 from .losses.equations import Normaliser
 from .losses.source import sample_source, source_losses
+from .recipe import Situation, settle
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
 from .state import state_of
@@ -130,7 +131,13 @@ def identity_of(dataset: Dataset, config: TrainConfig) -> dict[str, Any]:
 
 
 def pretrain(
-    source: Path, out: Path, config: TrainConfig, *, resume: bool = False, val: Path | None = None
+    source: Path,
+    out: Path,
+    config: TrainConfig,
+    *,
+    given: Collection[str] | None = None,
+    resume: bool = False,
+    val: Path | None = None,
 ) -> LoopResult:
     """Train a detector on labelled images.
 
@@ -138,6 +145,7 @@ def pretrain(
         source: DATA.
         out: RUN folder.
         config: settings; on resume those of the run.
+        given: keys that the user has set, ``table.key``; others are chosen for the data and the machine. ``None``: all.
         resume: continue ``out``.
         val: other labelled DATA of the source, to report on at the end and to learn estimates without labels from; no
             weight depends on it.
@@ -147,9 +155,12 @@ def pretrain(
     """
     started = time.perf_counter()
     dataset = open_trainable(source)
+    situation = Situation("train", len(dataset), torch.cuda.is_available(), distributed.size())
+    settled = settle(config, given, situation, dataset)
+    config = settled.config
     identity = identity_of(dataset, config)
     with begin_run(out, config, identity, dataset.class_names, resume=resume, val=val, started=started) as run:
-        result = carry_out(Pretraining(source, dataset, config, run.device), run, config)
+        result = carry_out(Pretraining(source, dataset, config, run.device), run, settled)
         if run.val is not None and config.estimate_images and not result.interrupted and distributed.is_main():
             learned = learn_estimate(run.folder.model, run.val, config.estimate_images, config.seed)
             run.folder.write_summary({**run.folder.read_summary(), **learned})

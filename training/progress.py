@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ptedge.progress import WORTH_A_LINE, in_words
 
 PACE_KNOWN = 2.0  # seconds after which steps are timed well enough
+CLOSE = 0.25  # share by which a first guess may be off before it is told anew
 
 
 def _short(name: str) -> str:
@@ -43,6 +44,7 @@ class TrainingProgress:
             disable=not self.console.is_terminal,
         )
         self.begun: tuple[int, float] | None = None  # steps done, and when
+        self.guess: float | None = None  # seconds from the first step to the end, at the first step's pace
         self.told = False
         self.task = self.bar.add_task(name, total=steps, completed=first_step, text="")
 
@@ -56,7 +58,7 @@ class TrainingProgress:
         self.bar.stop()
 
     def step(self, done: int) -> None:
-        """Move the bar; where there is none, say once how long the run will take."""
+        """Move the bar; where there is none, say how long the run will take, as soon as the pace is known."""
         self.bar.update(self.task, completed=done)
         if self.begun is None:  # the first step starts workers, too, and tells nothing of the pace
             self.begun = (done, time.monotonic())
@@ -66,8 +68,20 @@ class TrainingProgress:
             return
         self.told = True
         left = seconds * (self.steps - done) / (done - first)
-        if left >= WORTH_A_LINE:
+        if left >= WORTH_A_LINE and not self._as_guessed(left + seconds):
             click.echo(f"{self.steps} steps, about {in_words(left)} to go", err=True)
+
+    def _as_guessed(self, whole: float) -> bool:
+        """Whether a duration from the first step on is within a quarter of the one that was told already."""
+        return self.guess is not None and abs(whole - self.guess) <= CLOSE * whole
+
+    def _tell_first(self, done: int, values: dict[str, float]) -> None:
+        """Say at the first step how long the run will take; waiting for its data, which starts workers, left out."""
+        if self.guess is not None or self.told or "step_seconds" not in values:
+            return
+        self.guess = values["step_seconds"] * (1 - values.get("data_wait", 0.0)) * (self.steps - done)
+        if self.guess >= WORTH_A_LINE:
+            click.echo(f"{self.steps} steps, about {in_words(self.guess)} by the first one", err=True)
 
     def note(self, text: str) -> None:
         """Show a line above the bar."""
@@ -83,6 +97,7 @@ class TrainingProgress:
         self.step(done)
         if not self.console.is_terminal:
             click.echo(f"step {done}/{self.steps}  {text}", err=True)
+            self._tell_first(done, values)
 
 
 class Stopwatch:

@@ -20,6 +20,7 @@ from .config import RunConfig
 from .device import prepare_torch
 from .loop import LoopResult, run_loop
 from .optim import add_parameters, build_optimizer, describe_step, scaled
+from .recipe import C, Settled
 from .run_folder import RunFolder
 from .state import read_state, restore
 from .task import B, P, Task
@@ -81,18 +82,18 @@ def begin_run(
             yield Run(folder, resumed, prepare_torch(config.seed), val, started)
 
 
-def carry_out(task: Task[B, P], run: Run, config: RunConfig) -> LoopResult:
+def carry_out(task: Task[B, P], run: Run, settled: Settled[C]) -> LoopResult:
     """Do all steps of a task, and report.
 
     Args:
         task: its models are on the run's device.
         run: of :func:`begin_run`.
-        config: settings.
+        settled: settings, and which of them were chosen for the data and the machine.
 
     Raises:
         PtedgeError: see the error tree.
     """
-    folder, processes = run.folder, distributed.size()
+    folder, processes, config = run.folder, distributed.size(), settled.config
     optim = scaled(config.optim, processes)
     optimizer = build_optimizer(task.student, optim)
     for module in task.others:
@@ -102,12 +103,12 @@ def carry_out(task: Task[B, P], run: Run, config: RunConfig) -> LoopResult:
     if first_step < config.optim.steps or run.resumed is None:
         folder.write_config(config)
         folder.start_metrics(first_step)
-    for line in (*task.describe(), describe_step(config.optim, processes)):
+    for line in (*settled.lines, *task.describe(), describe_step(config.optim, processes)):
         click.echo(line, err=True)
     supervisor = task.supervisor(folder, optimizer)
     result = run_loop(
         task, folder, config, optimizer, supervisor=supervisor, resumed=run.resumed, first_step=first_step
     )
-    summary = {**task.summary(), "seconds": round(time.perf_counter() - run.started, 1)}
+    summary = {**task.summary(), "recipe": settled.chosen, "seconds": round(time.perf_counter() - run.started, 1)}
     report(folder, result, summary, run.val, config.convention)
     return result

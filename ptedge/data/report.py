@@ -20,8 +20,11 @@ from ptedge.preprocess import Letterbox
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
-# anchors sit in the middle of the three thirds of the box sizes
-_ANCHOR_QUANTILES = (1 / 6, 1 / 2, 5 / 6)
+_FIRST_ANCHORS = (
+    1 / 6,
+    1 / 2,
+    5 / 6,
+)  # quantiles of the sizes that k-means begins with: the same data, the same anchors
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def statistics(dataset: Dataset, size: tuple[int, int] | None = None) -> dict[st
 
 
 def suggest_anchor_sizes(dataset: Dataset, size: tuple[int, int]) -> list[float] | None:
-    """Three anchor sizes for a data set: the middles of the lower, middle and upper third of its box sizes.
+    """Three anchor sizes for a data set: k-means of the square roots of its boxes' areas.
 
     Args:
         dataset: labelled data.
@@ -113,9 +116,21 @@ def suggest_anchor_sizes(dataset: Dataset, size: tuple[int, int]) -> list[float]
         if (~sample.ignore).any() and (known := _known_size(sample)) is not None:
             scale = Letterbox(*known, *size).scale
             values.append(np.sqrt(box_area(sample.boxes[~sample.ignore])) * scale)
-    if not values:
-        return None
-    return [round(float(q), 1) for q in np.quantile(np.concatenate(values), _ANCHOR_QUANTILES)]
+    return [round(float(size), 1) for size in _cluster(np.concatenate(values))] if values else None
+
+
+def _cluster(sizes: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Three means such that each is that of the sizes nearest to it, ascending; of equal sizes some are equal."""
+    means = np.quantile(sizes.astype(np.float64), _FIRST_ANCHORS)
+    while True:
+        nearest = np.abs(sizes[:, None] - means).argmin(axis=1)  # [N]
+        own = [sizes[nearest == k] for k in range(len(means))]
+        moved = np.array(
+            [group.mean(dtype=np.float64) if len(group) else mean for group, mean in zip(own, means, strict=True)]
+        )
+        if np.array_equal(moved, means):
+            return means
+        means = moved
 
 
 def with_sizes(dataset: Dataset) -> Dataset:

@@ -9,7 +9,16 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptedge.config import from_dict, load_config, read_toml, require, require_one_of, to_dict
+from ptedge.config import (
+    dotted_keys,
+    from_dict,
+    load_config,
+    read_toml,
+    require,
+    require_one_of,
+    settings_given,
+    to_dict,
+)
 from ptedge.errors import ConfigError
 
 
@@ -181,15 +190,34 @@ def test_require_one_of__lists_what_is_allowed() -> None:
 
 def test_load_config__defaults_stand_below_file_and_overrides(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="settings of training name torch's modules")
-    from ptedge.training.config import SOURCE_FREE_DEFAULTS, AdaptConfig
+    from ptedge.training.config import AdaptConfig
 
+    below = {"optim": {"lr": 0.0004, "anchor_lr": 0.0001}, "teacher": {"adabn": True}}
     file = tmp_path / "adapt.toml"
     file.write_text("[optim]\nlr = 0.5\n")
-    config = load_config(AdaptConfig, file, ["teacher.ema=0.9"], SOURCE_FREE_DEFAULTS)
+    config = load_config(AdaptConfig, file, ["teacher.ema=0.9"], below)
     assert (config.optim.lr, config.optim.anchor_lr) == (0.5, 0.0001)  # file, then defaults
     assert (config.teacher.ema, config.teacher.adabn) == (0.9, True)
     assert config.optim.momentum == AdaptConfig().optim.momentum  # untouched keys keep the class's own
     assert load_config(AdaptConfig, None).teacher.adabn is False
+
+
+def test_from_dict__a_table_is_completed_by_the_fields_own_default(tmp_path: Path) -> None:
+    """Not by the defaults of the table's class, from which the field's may differ."""
+
+    @dataclass(frozen=True)
+    class Outer:
+        optim: Optim = field(default_factory=lambda: Optim(steps=7, nesterov=True))
+
+    assert load_config(Outer, None, ["optim.rate=0.5"]) == Outer(Optim(steps=7, nesterov=True, rate=0.5))
+    assert load_config(Outer, None) == Outer()
+
+
+def test_settings_given__keys_of_file_and_overrides(tmp_path: Path) -> None:
+    path = write(tmp_path, "name = 'b'\n[optim]\nrate = 0.5\n")
+    said = settings_given(path, ["optim.steps=3"], {"size": [1, 2]})
+    assert said == {"name": "b", "optim": {"rate": 0.5, "steps": 3}, "size": [1, 2]}
+    assert dotted_keys(said) == {"name", "optim.rate", "optim.steps", "size"}
 
 
 @dataclass(frozen=True)

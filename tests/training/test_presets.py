@@ -1,44 +1,72 @@
-"""Presets: 16 images a step whatever the memory, below --config and --set."""
+"""Presets: the paper's recipe, and 16 images a step whatever the memory, below --config and --set."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from training_shell import Shell
 
-from ptedge.config import load_config
+from ptedge.config import from_dict, load_config, to_dict
+from ptedge.training.cli import GPU_PRESETS
 from ptedge.training.cli import PRESETS as NAMES
-from ptedge.training.config import SOURCE_FREE_DEFAULTS, AdaptConfig, TrainConfig
-from ptedge.training.presets import PRESETS, describe_preset, preset_values
+from ptedge.training.config import AdaptConfig, TrainConfig
+from ptedge.training.presets import KINDS, PAPER, PRESETS, describe_preset, preset_values
+
+CLASSES: dict[str, type[TrainConfig | AdaptConfig]] = {
+    "train": TrainConfig,
+    "adapt": AdaptConfig,
+    "source_free": AdaptConfig,
+}
+SGD = {"optimizer": "sgd", "steps": 4000, "batch": 4, "accumulate": 1, "lr_scaling": "none", "momentum": 0.9}
+SGD |= {"weight_decay": 1e-4, "warmup": 400, "schedule": "constant", "clip": 10.0}
+# what the commands did without settings before they chose a recipe by themselves
+EARLIER: dict[str, dict[str, Any]] = {
+    "train": {"optim": {**SGD, "lr": 0.004, "anchor_lr": 0.0}},
+    "adapt": {"optim": {**SGD, "lr": 0.004, "anchor_lr": 0.001}},
+    "source_free": {"optim": {**SGD, "lr": 0.0004, "anchor_lr": 0.0001}},
+}
 
 
 def test_presets__the_command_line_knows_them() -> None:
-    assert tuple(PRESETS) == NAMES
+    assert tuple(PRESETS) == GPU_PRESETS
+    assert (PAPER, *GPU_PRESETS) == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    ("cls", "defaults"), [(TrainConfig, {}), (AdaptConfig, {}), (AdaptConfig, SOURCE_FREE_DEFAULTS)]
-)
-def test_preset_values__the_papers_batch_and_its_rate(
-    name: str, cls: type[TrainConfig | AdaptConfig], defaults: dict[str, dict[str, float]]
-) -> None:
-    usual = load_config(cls, None, (), defaults)
-    config = load_config(cls, None, (), preset_values(name, defaults, usual.optim))
+@pytest.mark.parametrize("kind", KINDS)
+def test_preset_values__paper_is_what_the_defaults_were(kind: str) -> None:
+    cls = CLASSES[kind]
+    got = to_dict(from_dict(cls, preset_values(PAPER, kind), "paper"))
+    assert got["optim"] == EARLIER[kind]["optim"]
+    assert got["sampling"] == {"rpn_count": 256, "rpn_positive": 0.5, "roi_count": 128, "roi_positive": 0.25}
+    if cls is TrainConfig:
+        assert got["view"] == "strong" and got["model"]["anchor_sizes"] == [128, 256, 512]
+    else:
+        assert got["teacher"]["ema"] == 0.9996
+        assert got["teacher"]["adabn"] is got["pseudo"]["clamp_focal"] is (kind == "source_free")
+    changed = {key: value for key, value in to_dict(cls()).items() if got[key] != value}
+    assert set(changed) <= set(KINDS[kind])  # all else is as ever
+
+
+@pytest.mark.parametrize("name", GPU_PRESETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_preset_values__the_papers_batch_and_its_rate(name: str, kind: str) -> None:
+    usual = EARLIER[kind]["optim"]
+    config = from_dict(CLASSES[kind], preset_values(name, kind), name)
     assert config.optim.batch * config.optim.accumulate == 16
-    assert config.optim.lr == pytest.approx(usual.optim.lr * 16 / usual.optim.batch)
-    assert config.optim.anchor_lr == pytest.approx(usual.optim.anchor_lr * 16 / usual.optim.batch)
-    assert config.precision == "bf16"
-    if defaults:
+    assert config.optim.lr == pytest.approx(usual["lr"] * 4)
+    assert config.optim.anchor_lr == pytest.approx(usual["anchor_lr"] * 4)
+    assert (config.precision, config.optim.optimizer, config.optim.steps) == ("bf16", "sgd", 4000)
+    if kind == "source_free":
         assert isinstance(config, AdaptConfig) and config.teacher.adabn  # what else source-free sets stays
 
 
 def test_describe_preset__by_hand() -> None:
-    text = describe_preset("8gb", preset_values("8gb", {}, TrainConfig().optim))
-    assert text == (
-        "preset 8gb: precision=bf16, checkpointing=true, optim.batch=4, optim.accumulate=4, optim.lr=0.016, "
-        "optim.anchor_lr=0, optim.lr_scaling=linear"
+    assert describe_preset("8gb", preset_values("8gb", "train")) == (
+        "preset 8gb: precision=bf16, checkpointing=true, optim.optimizer=sgd, optim.steps=4000, optim.batch=4, "
+        "optim.lr=0.016, optim.weight_decay=0.0001, optim.warmup=400, optim.schedule=constant, optim.anchor_lr=0, "
+        "optim.accumulate=4, optim.lr_scaling=linear"
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..cli import PRESETS
+from ..cli import GPU_PRESETS
 
 if TYPE_CHECKING:
     from .jobs import Job
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", "at_once", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one setting of every run.")
 @click.option("--allow", is_flag=True, help="Go on where images or boxes are not as many as the benchmark has.")
-@click.option("--preset", type=click.Choice(PRESETS), help="Every step in parts that fit a GPU of this memory.")
+@click.option("--preset", type=click.Choice(GPU_PRESETS), help="Every step in parts that fit a GPU of this memory.")
 @click.option("--dry-run", is_flag=True, help="Print what would run, its steps, memory and hours, and run nothing.")
 @click.option(
     "--gpu", metavar="NAME", help="GPU that --dry-run reckons with (A100, RTX 3090, ...); the one found here."

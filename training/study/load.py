@@ -148,14 +148,14 @@ def settings_of(study: Study, row: Row) -> TrainConfig | AdaptConfig:
     Raises:
         ConfigError: as its command would.
     """
-    from ..config import SOURCE_FREE_DEFAULTS, AdaptConfig, TrainConfig, check_mode
+    from ..config import AdaptConfig, TrainConfig, check_mode
 
     file = row.config or getattr(study.config, row.kind)
     path, sets = Path(file) if file else None, [*study.set, *row.set]
     if not row.adapts:
         return load_config(TrainConfig, path, sets)
     source_free = row.kind == "source_free"
-    config = load_config(AdaptConfig, path, sets, SOURCE_FREE_DEFAULTS if source_free else None)
+    config = load_config(AdaptConfig, path, sets)
     check_mode(config, source_free=source_free, labelled=row.labels > 0)
     return config
 

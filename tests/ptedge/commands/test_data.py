@@ -107,8 +107,8 @@ def test_stats__by_hand(tmp_path: Path) -> None:
     assert (document["images"], document["empty_images"], document["boxes"], document["ignored"]) == (2, 1, 3, 0)
     assert document["per_class"] == {"car": 3, "bus": 0}
     assert document["size"]["0.5"] == 20 and document["aspect"]["0.5"] == 1
-    # 100 x 50 into 400 x 100 is a scale of 2: sizes 20, 40, 40; quantile 1/6 lies a third between the first two
-    assert document["anchor_sizes"] == pytest.approx([26.7, 40, 40])
+    # 100 x 50 into 400 x 100 is a scale of 2: sizes 20, 40, 40; two of the means stand on the same
+    assert document["anchor_sizes"] == pytest.approx([20, 40, 40])
     table = CliRunner().invoke(data, ["stats", str(path), "--size", "100x400"]).stdout
     assert "without objects 1" in table and "for an input of 100 x 400" in table
 
@@ -121,7 +121,8 @@ def test_stats__quantiles_in_their_order(tmp_path: Path) -> None:
         f"{q:g}": pytest.approx((1 + 20 * q) * 2**0.5, abs=1e-3) for q in (0.05, 0.25, 0.5, 0.75, 0.95)
     }
     assert set(document["aspect"].values()) == {2.0}
-    assert document["anchor_sizes"] == pytest.approx([(1 + 20 * q) * 2**0.5 for q in (1 / 6, 1 / 2, 5 / 6)], abs=0.05)
+    # k-means: sides of 1 to 7, 8 to 14 and 15 to 21
+    assert document["anchor_sizes"] == pytest.approx([4 * 2**0.5, 11 * 2**0.5, 18 * 2**0.5], abs=0.05)
 
 
 def test_stats__without_boxes(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from training_shell import Shell, comparable, lines, summary
 from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.training import mutual as mutual_module
 
-ABSURD = ("optim.lr=50.0", "optim.clip=1000.0", "teacher.ema=0.5", "guard.max_rollbacks=2")
+ABSURD = ("optim.lr=50.0", "optim.clip=1000.0", "teacher.ema=0.5", "guard.max_rollbacks=2", "teacher.adabn=true")
 
 
 @pytest.fixture
