@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ptedge.artifacts.conversion import PRECISIONS, Conversion
+from ptedge.artifacts.engine_file import PRODUCTS
 
 PATH = click.Path(path_type=Path)
 SIGN = click.option("--sign", type=PATH, metavar="KEY", help="Private Ed25519 key to sign with (docs/security.md).")
@@ -129,6 +130,13 @@ def export(
 @click.command()
 @click.argument("bundle", type=PATH)
 @click.option(
+    "--backend",
+    type=click.Choice(tuple(PRODUCTS)),
+    default="tensorrt",
+    show_default=True,
+    help="tensorrt-rtx builds for RTX cards from Ampere on, also on a machine without a GPU.",
+)
+@click.option(
     "--workspace",
     type=click.IntRange(min=0),
     default=4096,
@@ -156,6 +164,7 @@ def export(
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def build(
     bundle: Path,
+    backend: str,
     workspace: int,
     optimization_level: int | None,
     tf32: bool,
@@ -169,7 +178,7 @@ def build(
     sign: Path | None,
     as_json: bool,
 ) -> None:
-    """Build a TensorRT engine of BUNDLE for this device, into the bundle.
+    """Build an engine of BUNDLE for this device, into the bundle: of TensorRT, or of TensorRT-RTX.
 
     An engine belongs to one TensorRT version and one kind of GPU: run this on the device itself, and again after an
     update. What is there already and still fits is not built again. Where TensorRT refuses the graph, its two stages
@@ -177,6 +186,7 @@ def build(
 
     \b
     Example: ptedge build bundle
+             ptedge build bundle --backend tensorrt-rtx
     """
     from ptedge.artifacts.trust import Trust
 
@@ -188,6 +198,7 @@ def build(
     record, new = build_engine(
         bundle,
         options,
+        backend=backend,
         split=split,
         timing_cache=cache,
         force=force,
@@ -201,8 +212,8 @@ def build(
         stages = "one graph" if record.stage == "whole" else "two stages"
         click.echo(json.dumps({"bundle": str(bundle), "new": new, "of": stages, "engine": to_dict(record)}, indent=2))
     how = f"built in {record.seconds:.0f} s" if new else "nothing changed since it was built; --force builds again"
-    check = f"ptedge verify {bundle} --backend cpu,tensorrt --frames FRAMES"
-    half = "" if record.stage == "whole" else ", the first of two stages,"
+    check = f"ptedge verify {bundle} --backend cpu,{backend} --frames FRAMES"
+    half = "" if record.stage == "whole" else " (the first of two stages)"
     click.echo(f"{bundle / record.file}{half}: {how}. Next: {check}", err=True)
 
 
@@ -222,7 +233,7 @@ def build(
     "backends",
     metavar="LIST",
     callback=_parse_backends,
-    help="Of cpu, cuda, tensorrt, with commas; each must be there. Default: what is there.",
+    help="Of cpu, cuda, tensorrt, tensorrt-rtx, with commas; each must be there. Default: what is there.",
 )
 @TRUST
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")

@@ -31,6 +31,7 @@ EXTRAS = {
     "tensorboard": "train",
     "onnx": "export",
     "tensorrt": "tensorrt",
+    "tensorrt_rtx": "tensorrt-rtx",
     "pycuda": "tensorrt",
     "cryptography": "sign",
     "kornia": "shift",

@@ -313,3 +313,12 @@ def _check_plain(value: Any) -> None:
         if not level:
             return
     raise ValueError(f"nested too deep, more than {MOST_DEPTH} levels")
+
+
+def user_cache(folder: Path | None = None) -> Path:
+    """Where is kept what can be made again: ``ptedge`` in the user's cache folder.
+
+    Args:
+        folder: instead of ``$XDG_CACHE_HOME`` or ``~/.cache``.
+    """
+    return (folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")) / "ptedge"

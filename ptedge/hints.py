@@ -125,6 +125,7 @@ OPTION_WORDS: dict[tuple[str, ...], dict[str, str]] = {
 VALUE_WORDS = {
     **dict.fromkeys(("gpu", "0", "cuda:0", "onnxruntime-gpu"), "cuda"),
     **dict.fromkeys(("trt", "engine"), "tensorrt"),
+    **dict.fromkeys(("rtx", "trt-rtx", "tensorrt_rtx"), "tensorrt-rtx"),
     **dict.fromkeys(("half", "float16", "16"), "fp16"),
     **dict.fromkeys(("float32", "float", "full", "32"), "fp32"),
     **dict.fromkeys(("8", "quantized"), "int8"),

@@ -40,6 +40,7 @@ class FakeDriver(types.ModuleType):
         self.freed: list[int] = []
         self.released = 0
         self.integrated, self.capability = integrated, capability
+        self.kernels_made = 0  # by TensorRT-RTX, for contexts that found none in their cache
         fake = self
         self.device_attribute = types.SimpleNamespace(INTEGRATED="integrated")
         self.host_alloc_flags = types.SimpleNamespace(DEVICEMAP=2)
@@ -217,8 +218,31 @@ def fake_tensorrt(
         def get_tensor_mode(self, name: str) -> Any:
             return modes.INPUT if tensors[name][2] else modes.OUTPUT
 
-        def create_execution_context(self) -> ExecutionContext:
+        def create_execution_context(self, settings: Any = None) -> ExecutionContext:
+            if settings is not None and not settings.cache.loaded:
+                driver.kernels_made += 1
+                settings.cache.made += 1
             return ExecutionContext()
+
+        def create_runtime_config(self) -> Any:  # of TensorRT-RTX
+            settings = types.SimpleNamespace(cache=None, create_runtime_cache=RuntimeCache)
+            settings.set_runtime_cache = lambda cache: setattr(settings, "cache", cache)
+            return settings
+
+    class RuntimeCache:
+        def __init__(self) -> None:
+            self.made, self.loaded = 0, b""
+
+        def deserialize(self, content: bytes) -> bool:
+            driver.must_be_current()
+            self.loaded = content if content.startswith(_kernels().encode()) else b""
+            return bool(self.loaded)
+
+        def serialize(self) -> bytes:
+            return self.loaded or f"{_kernels()} {self.made}".encode()
+
+    def _kernels() -> str:
+        return "kernels " + ".".join(map(str, driver.capability))
 
     class Runtime:
         def __init__(self, log: ILogger) -> None:

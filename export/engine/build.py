@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle
-from ptedge.artifacts.engine_file import STAGES, EngineRecord, Platform, add_record, engine_name, same_build
+from ptedge.artifacts.engine_file import (
+    PRODUCTS,
+    RTX,
+    STAGES,
+    EngineRecord,
+    Platform,
+    add_record,
+    engine_name,
+    same_build,
+)
 from ptedge.artifacts.signature import SigningKey, read_signing_key
 from ptedge.artifacts.trust import Trust, require_engine, sign_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt
 from ptedge.errors import ArtifactError, InputError
-from ptedge.files import sha256_file
+from ptedge.files import sha256_file, user_cache
 from ptedge.machine.memory import main_memory
 from ptedge.progress import in_words
 
 from .into_bundle import build_into
-from .options import BuildOptions
+from .options import RTX_CAPABILITIES, BuildOptions
 from .process import GraphRefusedError
 
 Tell = Callable[[str], None]
@@ -32,6 +40,7 @@ def build_engine(
     path: Path,
     options: BuildOptions,
     *,
+    backend: str = "tensorrt",
     split: bool = False,
     timing_cache: Path | None = None,
     force: bool = False,
@@ -46,6 +55,7 @@ def build_engine(
     Args:
         path: bundle folder.
         options: what the builder is told.
+        backend: ``tensorrt``, or ``tensorrt-rtx``, which builds without a GPU for all RTX cards from Ampere on.
         split: build two stages at once.
         timing_cache: file with measured kernel times; ``None`` for none.
         force: build even if nothing changed.
@@ -68,23 +78,30 @@ def build_engine(
     bundle = open_bundle(path, trust)
     if bundle.path == bundle.model_path:
         raise InputError(f"{path} is an ONNX file; an engine goes into a bundle folder. Give the folder")
-    here, free_gpu = _look_around()
-    whole, first, second = (_planned(bundle, here, options, stage) for stage in STAGES)
+    here, free_gpu = _look_around() if backend == "tensorrt" else (rtx_cards(), 0)
+    whole, first, second = (_planned(bundle, here, options, backend, stage) for stage in STAGES)
     ways = [[first, second]] if split or bundle.manifest.second_stage is not None else [[whole], [first, second]]
     for way in [] if force else ways:
         if (there := _already_there(bundle, way, key)) is not None:
             return there, False
-    tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
-    tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
-    before = max((known.seconds for known in bundle.manifest.engines), default=None)
-    tell("this takes minutes" if before is None else f"an engine of this bundle took {in_words(before)} before")
-    job = {"options": asdict(options), "timing_cache": str(timing_cache) if timing_cache is not None else None}
+    if backend == RTX:
+        tell(f"TensorRT-RTX {here.tensorrt}, for compute capability {here.compute_capability}; a GPU is not needed")
+    else:
+        tell(f"TensorRT {here.tensorrt} on {here.gpu} (compute capability {here.compute_capability}), CUDA {here.cuda}")
+        tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
+        before = max((known.seconds for known in bundle.manifest.engines), default=None)
+        tell("this takes minutes" if before is None else f"an engine of this bundle took {in_words(before)} before")
+    job = {
+        "backend": backend,
+        "options": asdict(options),
+        "timing_cache": str(timing_cache) if timing_cache is not None else None,
+    }
     try:
         records = build_into(bundle, ways[0], job, tell)
     except GraphRefusedError as refusal:
         if len(ways) == 1 or bundle.manifest.selection is None:
             raise
-        tell(f"TensorRT does not take the one graph: {refusal}")
+        tell(f"{PRODUCTS[backend]} does not take the one graph: {refusal}")
         tell("building its two stages instead; what is selected between and behind them is then computed on the CPU")
         records = build_into(bundle, ways[1], job, tell)
     for record in records:
@@ -147,7 +164,17 @@ def _look_around() -> tuple[Platform, int]:
         device.close()
 
 
-def _planned(bundle: Bundle, here: Platform, options: BuildOptions, stage: str) -> EngineRecord:
+def rtx_cards() -> Platform:
+    """What an engine of TensorRT-RTX is bound to: the version, and kinds of GPU of which none need be here.
+
+    Raises:
+        MissingExtraError: TensorRT-RTX is not installed.
+        BackendError: it cannot be loaded.
+    """
+    return Platform(str(load_tensorrt(RTX).__version__), "", "RTX", ", ".join(RTX_CAPABILITIES))
+
+
+def _planned(bundle: Bundle, here: Platform, options: BuildOptions, backend: str, stage: str) -> EngineRecord:
     return EngineRecord(
         file=engine_name(here.gpu, here.tensorrt, bundle.manifest.precision, stage),
         sha256="",
@@ -160,15 +187,15 @@ def _planned(bundle: Bundle, here: Platform, options: BuildOptions, stage: str) 
         flags=options.flags(),
         workspace_mb=options.workspace_mb,
         optimization_level=-1 if options.optimization_level is None else options.optimization_level,
+        backend=backend,
         stage=stage,
     )
 
 
 def default_timing_cache(folder: Path | None = None) -> Path:
-    """Where measured kernel times are kept between builds: the user's cache folder.
+    """Where measured kernel times are kept between builds.
 
     Args:
-        folder: instead of ``$XDG_CACHE_HOME`` or ``~/.cache``.
+        folder: instead of the user's cache folder.
     """
-    base = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "ptedge" / "tensorrt-timing.cache"
+    return user_cache(folder) / "tensorrt-timing.cache"

@@ -9,6 +9,7 @@ from typing import Any
 
 from ptedge.errors import InputError
 
+RTX_CAPABILITIES = ("8.0", "8.6", "8.9", "12.0")  # compute capabilities that an engine of TensorRT-RTX is built for
 STRONGLY_TYPED_FROM = 10  # major version; before it, precision is given by flags
 # TensorRT 8's sources of kernels outside itself: TacticSource -> libraries of CUDA 11 and 12, a function in them
 OUTSIDE_KERNELS = {
@@ -90,6 +91,36 @@ def set_options(
         config.default_device_type = tensorrt.DeviceType.DLA
         config.DLA_core = options.dla
         config.set_flag(flags.GPU_FALLBACK)
+
+
+def set_rtx_options(rtx: Any, rtx_config: Any, options: BuildOptions) -> None:
+    """Tell TensorRT-RTX's configuration what was asked for, and the GPUs to build for, of which none need be here.
+
+    Args:
+        rtx: the module of TensorRT-RTX.
+        rtx_config: of the builder; changed.
+        options: what was asked for.
+
+    Raises:
+        InputError: an option that TensorRT-RTX does not have.
+    """
+    foreign = {
+        "--optimization-level": options.optimization_level is not None,
+        "--version-compatible": options.version_compatible,
+        "--hardware": options.hardware != "none",
+        "--dla": options.dla is not None,
+    }
+    for option, given in foreign.items():
+        if given:
+            raise InputError(f"{option} belongs to TensorRT; TensorRT-RTX does not have it. Leave the option out")
+    if options.workspace_mb:
+        rtx_config.set_memory_pool_limit(rtx.MemoryPoolType.WORKSPACE, options.workspace_mb << 20)
+    if not options.tf32:
+        rtx_config.clear_flag(rtx.BuilderFlag.TF32)
+    kinds = rtx.ComputeCapability
+    rtx_config.num_compute_capabilities = len(RTX_CAPABILITIES)
+    for i, name in enumerate(RTX_CAPABILITIES):
+        rtx_config.set_compute_capability(getattr(kinds, f"SM{name.replace('.', '')}"), i)
 
 
 def leave_out_missing(tensorrt: Any, config: Any, tell: Callable[[str], None]) -> None:

@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ptedge.artifacts.engine_file import PRODUCTS, RTX
 from ptedge.backends.cuda import CudaDevice
-from ptedge.backends.trt import load_tensorrt, make_log, start
+from ptedge.backends.trt import MODULES, load_tensorrt, make_log, start
 from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.files import atomic_write
 from ptedge.machine.memory import peak_memory
 
-from .options import STRONGLY_TYPED_FROM, BuildOptions, set_options
+from .options import STRONGLY_TYPED_FROM, BuildOptions, set_options, set_rtx_options
 from .phases import watch_phases
 from .precision import allow_precision
 from .process import GraphRefusedError
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 
 
 def build(
-    model: bytes, precision: str, options: BuildOptions, timing_cache: Path | None, extra_outputs: tuple[str, ...] = ()
+    model: bytes,
+    precision: str,
+    options: BuildOptions,
+    timing_cache: Path | None,
+    extra_outputs: tuple[str, ...] = (),
+    backend: str = "tensorrt",
 ) -> bytes:
     """Build an engine.
 
@@ -40,15 +46,19 @@ def build(
         model: serialised ONNX with fixed shapes.
         precision: of the model: ``fp32``, ``fp16`` or ``int8``.
         options: what the builder is told.
-        timing_cache: file with measured kernel times, read and brought up to date; ``None`` for none.
+        timing_cache: file with measured kernel times, read and brought up to date; ``None`` for none. TensorRT-RTX
+            measures none.
         extra_outputs: tensors to return beside the graph's outputs, for comparing layer by layer.
+        backend: ``tensorrt``, or ``tensorrt-rtx``, which needs no GPU.
 
     Raises:
         GraphRefusedError: TensorRT does not take the model; its own words are in the message.
         InputError: this version or device does not have an option.
         MissingExtraError: no TensorRT, no pycuda, or for fp16 and int8 on TensorRT 8 no onnx.
     """
-    tensorrt = load_tensorrt()
+    tensorrt = load_tensorrt(backend)
+    if backend == RTX:
+        return _build_rtx(tensorrt, model, options, extra_outputs)
     major = int(tensorrt.__version__.split(".")[0])
     device = CudaDevice()
     try:
@@ -81,6 +91,24 @@ def build(
         device.close()
 
 
+def _build_rtx(tensorrt: Any, model: bytes, options: BuildOptions, extra_outputs: tuple[str, ...]) -> bytes:
+    """An engine of TensorRT-RTX: layers and weights; kernels are made on the GPU that will run it."""
+    log = make_log(tensorrt)
+    builder = start(tensorrt.Builder, log)
+    report("reading the model")
+    network, parser = read_network(tensorrt, builder, log, model, strongly_typed=True)
+    _mark_outputs(network, extra_outputs)
+    config = builder.create_builder_config()
+    set_rtx_options(tensorrt, config, options)
+    report("compiling")  # seconds: its own phases are too short to tell
+    engine = builder.build_serialized_network(network, config)
+    if engine is None:
+        raise GraphRefusedError(f"TensorRT-RTX {tensorrt.__version__} could not build the engine: {log.text()}")
+    content = bytes(memoryview(engine))
+    del parser  # it owns the network's weights
+    return content
+
+
 def _advice(words: str, major: int, options: BuildOptions) -> str:
     """What to try where TensorRT 8 finds no kernel: it takes exact float32 products from cuBLAS (seen with 8.5.3)."""
     if "Could not find any implementation" not in words or major >= STRONGLY_TYPED_FROM:
@@ -109,7 +137,8 @@ def read_network(tensorrt: Any, builder: Any, log: Any, model: bytes, *, strongl
     network = builder.create_network(_network_flags(tensorrt, strongly_typed))
     parser = tensorrt.OnnxParser(network, log)
     if not parser.parse(model):
-        raise GraphRefusedError(f"TensorRT {tensorrt.__version__} cannot read the model: {_parser_errors(parser)}")
+        name = PRODUCTS[RTX if tensorrt.__name__ in MODULES[RTX] else "tensorrt"]
+        raise GraphRefusedError(f"{name} {tensorrt.__version__} cannot read the model: {_parser_errors(parser)}")
     return network, parser
 
 
@@ -162,7 +191,8 @@ def main(job: Mapping[str, Any]) -> dict[str, Any]:
     """Do a job.
 
     Args:
-        job: ``model``, ``model_sha256``, ``out``, ``precision``, ``timing_cache`` (path or null) and ``options``.
+        job: ``model``, ``model_sha256``, ``out``, ``precision``, ``timing_cache`` (path or null), ``options`` and
+            ``backend``.
 
     Returns:
         ``seconds`` and ``memory_mb``, the peak of this process.
@@ -172,7 +202,8 @@ def main(job: Mapping[str, Any]) -> dict[str, Any]:
     model = Path(job["model"]).read_bytes()
     if hashlib.sha256(model).hexdigest() != job["model_sha256"]:
         raise ArtifactError(f"{job['model']} was changed while it was being opened. Build again")
-    engine = build(model, job["precision"], BuildOptions(**job["options"]), cache)
+    backend = job.get("backend", "tensorrt")
+    engine = build(model, job["precision"], BuildOptions(**job["options"]), cache, backend=backend)
     with atomic_write(Path(job["out"])) as file:
         file.write(engine)
     return {"seconds": round(time.perf_counter() - started, 1), "memory_mb": (peak_memory() or 0) >> 20}

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ptedge.artifacts.bundle import Bundle
+from ptedge.artifacts.engine_file import PRODUCTS, RTX
 from ptedge.backends.choose import open_runner
 from ptedge.backends.runner import Runner
 from ptedge.errors import BackendError, PtedgeError
 
-BACKENDS = ("cpu", "cuda", "tensorrt")
+BACKENDS = ("cpu", "cuda", *PRODUCTS)
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class TriedBackend:
 
     Attributes:
         name: for the report.
-        backend: ``cpu``, ``cuda`` or ``tensorrt``.
+        backend: one of ``BACKENDS``.
         runner: ready to run; ``None`` when it cannot.
         reason: why it cannot; empty when it can.
     """
@@ -42,10 +43,13 @@ def try_backends(bundle: Bundle, wanted: Collection[str] | None) -> Iterator[Tri
     """
     for backend in BACKENDS if wanted is None else [b for b in BACKENDS if b in wanted]:
         engines: list[str | None] = [None]
-        if backend == "tensorrt" and bundle.manifest.engines:
-            engines = [record.file for record in bundle.manifest.engines if record.stage != "second"]
+        if backend in PRODUCTS:
+            records = [record for record in bundle.manifest.engines if record.backend == backend]
+            if not records and backend == RTX and wanted is None:
+                continue  # few have it: nothing to tell of its absence
+            engines = [record.file for record in records if record.stage != "second"] or [None]
         for engine in engines:
-            name = f"tensorrt {engine or ''}".rstrip() if backend == "tensorrt" else f"onnxruntime {backend}"
+            name = f"{backend} {engine or ''}".rstrip() if backend in PRODUCTS else f"onnxruntime {backend}"
             try:
                 runner = open_runner(bundle, backend, engine=engine)
             except PtedgeError as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ptedge.artifacts.engine_file import PRODUCTS
 from ptedge.backends.providers import CPU, CUDA
 from ptedge.backends.trt import TensorRTRunner
 
@@ -24,21 +25,22 @@ def layer_runner(backend: str, precision: str) -> Run:
     """What runs a serialised graph, given its inputs and perhaps more, on a backend.
 
     Args:
-        backend: ``cpu``, ``cuda`` or ``tensorrt``.
+        backend: of :mod:`ptedge.export.verify.backends`.
         precision: of the bundle.
     """
-    if backend == "tensorrt":
-        return partial(_run_tensorrt, precision=precision)
+    if backend in PRODUCTS:
+        return partial(_run_tensorrt, precision=precision, backend=backend)
     return partial(run_as_written, providers=[CUDA, CPU] if backend == "cuda" else [CPU])
 
 
-def _run_tensorrt(model: bytes, feeds: Mapping[str, NDArray[Any]], precision: str) -> Arrays:
+def _run_tensorrt(model: bytes, feeds: Mapping[str, NDArray[Any]], precision: str, backend: str) -> Arrays:
     """Build an engine that returns these tensors, and run it once."""
     with tempfile.TemporaryDirectory() as folder:
         file, engine = Path(folder) / "layers.onnx", Path(folder) / "layers.engine"
         file.write_bytes(model)
         options = asdict(BuildOptions(optimization_level=None))
         job = {"model": str(file), "out": str(engine), "precision": precision, "timing_cache": None, "options": options}
-        run_worker(job, lambda line: None)
-        with TensorRTRunner(engine.read_bytes(), "the engine with intermediate outputs", cuda_graph=False) as runner:
+        run_worker({**job, "backend": backend}, lambda line: None)
+        name = "the engine with intermediate outputs"
+        with TensorRTRunner(engine.read_bytes(), name, cuda_graph=False, backend=backend) as runner:
             return runner.infer({name: feeds[name] for name in runner.inputs})

@@ -15,6 +15,7 @@ import torch
 
 from ptedge.artifacts.bundle import Bundle
 from ptedge.artifacts.checkpoint import load_checkpoint
+from ptedge.artifacts.engine_file import PRODUCTS
 from ptedge.backends.checkpoint_predictor import to_detections
 from ptedge.backends.ort import OrtRunner
 from ptedge.detections import Detections
@@ -108,7 +109,7 @@ class Reference:
                 {IMAGES: images},
                 limits_for(manifest.precision, tried.backend).layer,
                 layer_runner(tried.backend, manifest.precision),
-                hand_over=tried.backend != "tensorrt",  # whole numbers of 64 bits are no inputs of TensorRT 8
+                hand_over=tried.backend not in PRODUCTS,  # whole numbers of 64 bits are no inputs of TensorRT 8
             )
         except ModuleNotFoundError as error:
             return without_package(name, error, tried.backend)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ptedge.artifacts.engine_file import PRODUCTS, build_command
+
 from .check import BundleCheck, failed
 
 
@@ -76,7 +78,7 @@ def _one_alone(checks: Sequence[BundleCheck], bundle: Path) -> str:
     if "cpu" not in ran:
         return f"{had}. Let the CPU answer as well: ptedge verify {bundle} --backend {','.join(['cpu', *ran])}"
     engine = f"Build an engine for this device (ptedge build {bundle})"
-    if "tensorrt" not in tried:
+    if not tried & set(PRODUCTS):
         engine = "Leave --backend out, which takes what is there"
     return (
         f"{had}. {engine}, or compare with the checkpoint where torch is installed: "
@@ -94,8 +96,9 @@ def failure(checks: Sequence[BundleCheck], bundle: Path, checkpoint: Path | None
     """
     bad = failed(checks)
     first = bad[0]
-    if first.backend == "tensorrt":
-        repair = f"Build it again: ptedge build {bundle} --force; if that does not help, export in a higher precision"
+    if first.backend in PRODUCTS:
+        build = build_command(bundle, first.backend)
+        repair = f"Build it again: {build} --force; if that does not help, export in a higher precision"
     else:
         repair = f"Write it again: ptedge export {checkpoint or 'CHECKPOINT'} --out {bundle}"
     return f"{bundle} fails {len(bad)} of {len(checks)} checks, first: {first.name} ({first.detail}). {repair}"

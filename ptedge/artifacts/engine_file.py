@@ -22,6 +22,8 @@ from ptedge.files import parse_json, read_bounded, write_json
 ENGINE_SUFFIX = ".engine"
 MOST_ENGINE_BYTES = 2 << 30
 MOST_ENGINES = 100
+RTX = "tensorrt-rtx"
+PRODUCTS = {"tensorrt": "TensorRT", RTX: "TensorRT-RTX"}  # backends that run engines, as their maker calls them
 STAGES = ("whole", "first", "second")  # what an engine runs: the one graph, or a stage of a model in two
 
 
@@ -30,7 +32,7 @@ class Platform:
     """What an engine is bound to.
 
     Attributes:
-        tensorrt: version, for example ``10.3.0``.
+        tensorrt: version of TensorRT or TensorRT-RTX, for example ``10.3.0``.
         cuda: version of the CUDA driver interface, for example ``12.6``.
         gpu: name of the device.
         compute_capability: for example ``8.7``.
@@ -51,16 +53,17 @@ class EngineRecord:
         sha256: of the file.
         onnx_sha256: of the ``model.onnx`` it was built from.
         precision: of the bundle: ``fp32``, ``fp16`` or ``int8``.
-        tensorrt: version that built it.
-        cuda: version of the CUDA driver interface there.
-        gpu: device it was built on.
-        compute_capability: of that device.
+        tensorrt: version that built it, of TensorRT or TensorRT-RTX.
+        cuda: version of the CUDA driver interface there; empty of TensorRT-RTX, which builds without a GPU.
+        gpu: device it was built on; of TensorRT-RTX what it was built for.
+        compute_capability: of that device; of TensorRT-RTX all that it was built for, with commas.
         flags: what the builder was told, in words: ``tf32``, ``version_compatible``, ``hardware_ampere_plus``...
         workspace_mb: limit of scratch memory while building, in MiB.
         optimization_level: of the builder; -1 where the version has none.
         built: time, ISO 8601 UTC.
         seconds: how long building took.
         memory_mb: peak memory of the building process in MiB; 0 where unknown.
+        backend: what runs it, a key of ``PRODUCTS``.
         stage: one of ``STAGES``; an engine of a stage runs together with that of the other.
     """
 
@@ -78,10 +81,12 @@ class EngineRecord:
     built: str = ""
     seconds: float = 0.0
     memory_mb: int = 0
+    backend: str = "tensorrt"
     stage: str = "whole"
 
     def __post_init__(self) -> None:
         require_one_of("engine stage", self.stage, STAGES)
+        require_one_of("engine backend", self.backend, tuple(PRODUCTS))
         require_one_of("engine precision", self.precision, PRECISIONS)
         if Path(self.file).name != self.file or not self.file.endswith(ENGINE_SUFFIX):
             raise ValueError(f"engine file is {self.file!r}; it must be a name ending in {ENGINE_SUFFIX}")
@@ -123,9 +128,9 @@ def records_to_json(records: Sequence[EngineRecord]) -> list[dict[str, Any]]:
 
 
 def record_to_json(record: EngineRecord) -> dict[str, Any]:
-    """A record as plain values. What is said of one graph is as before there were two, as signatures cover it."""
-    values = to_dict(record)
-    return {name: value for name, value in values.items() if (name, value) != ("stage", "whole")}
+    """A record as plain values, as signatures cover it: later fields only where they say what was not so before."""
+    added = {"stage": "whole", "backend": "tensorrt"}
+    return {name: value for name, value in to_dict(record).items() if added.get(name) != value}
 
 
 def add_record(manifest_path: Path, record: EngineRecord) -> None:
@@ -160,8 +165,12 @@ def differences(record: EngineRecord, here: Platform, onnx_sha256: str) -> list[
     if record.onnx_sha256 != onnx_sha256:
         found.append("it was built from another model.onnx")
     if record.tensorrt != here.tensorrt and not _version_compatible(record, here):
-        found.append(f"it was built with TensorRT {record.tensorrt}, here is {here.tensorrt}")
-    if record.compute_capability != here.compute_capability and not _hardware_compatible(record, here):
+        found.append(f"it was built with {PRODUCTS[record.backend]} {record.tensorrt}, here is {here.tensorrt}")
+    if record.backend == RTX:
+        if here.compute_capability not in record.compute_capability.split(", "):
+            built_for = f"it was built for compute capability {record.compute_capability}"
+            found.append(f"{built_for}, here is {here.gpu} ({here.compute_capability})")
+    elif record.compute_capability != here.compute_capability and not _hardware_compatible(record, here):
         found.append(
             f"it was built on {record.gpu} (compute capability {record.compute_capability}), "
             f"here is {here.gpu} ({here.compute_capability})"
@@ -205,7 +214,7 @@ def choose_engine(
 
     Args:
         folder: of the bundle.
-        records: from its manifest.
+        records: from its manifest, of one backend.
         here: this machine.
         onnx_sha256: of its model.
 
@@ -213,7 +222,8 @@ def choose_engine(
         The record, of two stages the first's, or ``None``; and in words why not, with the command that repairs it.
     """
     if not records:
-        return None, f"the bundle holds no engine. Build one here: ptedge build {folder}"
+        return None, f"the bundle holds no engine. Build one here: {build_command(folder)}"
+    again = f"Build one here: {build_command(folder, records[0].backend)}"
     reasons = []
     for record in sorted(records, key=lambda r: r.built, reverse=True):
         if record.stage == "second":
@@ -226,7 +236,17 @@ def choose_engine(
         if not found:
             return record, ""
         reasons.append(f"{record.file}: {', '.join(found)}")
-    return None, f"no engine of the bundle fits ({'; '.join(reasons)}). Build one here: ptedge build {folder}"
+    return None, f"no engine of the bundle fits ({'; '.join(reasons)}). {again}"
+
+
+def build_command(folder: Path | str, backend: str = "tensorrt") -> str:
+    """The command that builds an engine.
+
+    Args:
+        folder: of the bundle, or a word for it.
+        backend: a key of ``PRODUCTS``.
+    """
+    return f"ptedge build {folder}" + (f" --backend {backend}" if backend != "tensorrt" else "")
 
 
 def other_stage(record: EngineRecord, records: Sequence[EngineRecord]) -> EngineRecord | None:
@@ -252,15 +272,13 @@ def read_engine(folder: Path, record: EngineRecord) -> bytes:
     Raises:
         ArtifactError: missing, or changed.
     """
-    path = folder / record.file
+    path, again = folder / record.file, build_command(folder, record.backend)
     try:
         content = read_bounded(path, MOST_ENGINE_BYTES)
     except OSError as error:
-        raise ArtifactError(f"cannot read {path}: {error.strerror}. Build it again: ptedge build {folder}") from None
+        raise ArtifactError(f"cannot read {path}: {error.strerror}. Build it again: {again}") from None
     if hashlib.sha256(content).hexdigest() != record.sha256:
-        raise ArtifactError(
-            f"{path} does not match the manifest: changed or cut short. Build it again: ptedge build {folder}"
-        )
+        raise ArtifactError(f"{path} does not match the manifest: changed or cut short. Build it again: {again}")
     return content
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.artifacts.bundle import open_bundle
-from ptedge.artifacts.engine_file import ENGINE_SUFFIX
+from ptedge.artifacts.engine_file import ENGINE_SUFFIX, PRODUCTS
 from ptedge.artifacts.trust import Trust
 from ptedge.backends.choose import open_runner
 from ptedge.backends.runner import Runner
@@ -48,7 +48,7 @@ class BundlePredictor:
 
         Args:
             path: bundle folder, ONNX file, or engine file inside a bundle.
-            backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``; an engine file is TensorRT's alone.
+            backend: one of :data:`ptedge.backends.runner.BACKENDS`; an engine file is TensorRT's alone.
             threads: CPU threads; ``None`` leaves the default.
             slots: calls that can be under way at once on TensorRT.
             trust: keys that bundle and engine must be signed with; ``None`` checks hashes alone.
@@ -59,7 +59,7 @@ class BundlePredictor:
             MissingExtraError: TensorRT was asked for and is not installed.
         """
         engine = path.name if path.suffix == ENGINE_SUFFIX else None
-        if engine is not None and backend not in ("auto", "tensorrt"):
+        if engine is not None and backend not in ("auto", *PRODUCTS):
             raise BackendError(f"{path} is a TensorRT engine; it cannot run on {backend}. Give its bundle instead")
         bundle = open_bundle(path if engine is None else path.parent, trust)
         self.manifest = bundle.manifest

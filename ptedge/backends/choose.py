@@ -1,11 +1,18 @@
-"""Which backend runs a bundle here: a TensorRT engine, ONNX Runtime on CUDA, or ONNX Runtime on the CPU, and why."""
+"""Which backend runs a bundle here, and why: an engine of TensorRT or TensorRT-RTX, or ONNX Runtime on GPU or CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ptedge.artifacts.bundle import Bundle
-from ptedge.artifacts.engine_file import EngineRecord, choose_engine, other_stage, read_engine
+from ptedge.artifacts.engine_file import (
+    PRODUCTS,
+    EngineRecord,
+    build_command,
+    choose_engine,
+    other_stage,
+    read_engine,
+)
 from ptedge.artifacts.trust import require_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.ort import OrtRunner
@@ -22,8 +29,8 @@ def open_runner(
 
     Args:
         bundle: opened bundle.
-        backend: ``tensorrt``, ``cuda`` or ``cpu``; ``auto`` takes the first of them that works here and says why;
-            ``ort-tensorrt`` is TensorRT through ONNX Runtime, to measure beside the others.
+        backend: ``tensorrt``, ``tensorrt-rtx``, ``cuda`` or ``cpu``; ``auto`` takes the first of them that works here
+            and says why; ``ort-tensorrt`` is TensorRT through ONNX Runtime, to measure beside the others.
         threads: CPU threads; ``None`` leaves ONNX Runtime's default.
         engine: file name of one engine of the bundle; ``None`` takes the newest that fits.
         slots: calls that can be under way at once on TensorRT.
@@ -35,17 +42,20 @@ def open_runner(
     """
     if backend not in (*BACKENDS, ORT_TENSORRT):
         raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
-    if backend == "tensorrt" or engine is not None:
-        return open_engine(bundle, engine, slots=slots)
-    without = ""
-    if backend == "auto" and bundle.manifest.engines:
+    if backend in PRODUCTS or engine is not None:
+        return open_engine(bundle, engine, backend=None if backend == "auto" else backend, slots=slots)
+    reasons = []
+    for kind in PRODUCTS if backend == "auto" else ():
+        if not any(record.backend == kind for record in bundle.manifest.engines):
+            continue
         try:
-            runner = open_engine(bundle, None, slots=slots)
+            runner = open_engine(bundle, None, backend=kind, slots=slots)
         except PtedgeError as error:  # one of the other backends will do; the reason is told
-            without = f"not TensorRT: {error}"
+            reasons.append(f"not {PRODUCTS[kind]}: {error}")
         else:
             runner.reason = "the bundle has an engine for this machine"
             return runner
+    without = "; ".join(reasons)
     found = open_graphs(bundle, backend, threads)
     if backend == "auto" and found.backend == "cuda" and not bundle.manifest.engines:
         without = f"no TensorRT engine in the bundle, which one could build: ptedge build {bundle.path}"
@@ -74,12 +84,15 @@ def open_graphs(bundle: Bundle, backend: str, threads: int | None = None) -> Run
     return pair_stages(runner, behind, bundle.manifest)
 
 
-def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph: bool = True) -> Runner:
+def open_engine(
+    bundle: Bundle, file: str | None, *, backend: str | None = None, slots: int = 1, cuda_graph: bool = True
+) -> Runner:
     """Load an engine of a bundle with TensorRT, after checking that it fits this machine.
 
     Args:
         bundle: opened bundle.
         file: name of the engine; ``None`` takes the newest that fits.
+        backend: ``tensorrt`` or ``tensorrt-rtx``; ``None`` is that of the file, or the first.
         slots: calls that can be under way at once.
         cuda_graph: launch calls as a recorded graph.
 
@@ -96,8 +109,16 @@ def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph:
             raise BackendError(f"{folder / 'manifest.json'} has no record of {file}. Build it: ptedge build {folder}")
         other = other_stage(named[0], records)
         records = (*named, *([] if other is None else [other]))
+        if backend not in (None, named[0].backend):
+            raise BackendError(
+                f"{file} is an engine of {PRODUCTS[named[0].backend]}. Give --backend {named[0].backend}"
+            )
+        backend = named[0].backend
+    backend = "tensorrt" if backend is None else backend
+    records = tuple(record for record in records if record.backend == backend)
     if not records:
-        raise BackendError(f"{bundle.path} holds no TensorRT engine. Build one here: ptedge build {folder}")
+        build = build_command(folder, backend)
+        raise BackendError(f"{bundle.path} holds no {PRODUCTS[backend]} engine. Build one here: {build}")
     first, record = _open_fitting(bundle, records, slots, cuda_graph)
     if record.stage == "whole":
         return first
@@ -105,7 +126,8 @@ def open_engine(bundle: Bundle, file: str | None, *, slots: int = 1, cuda_graph:
     assert second is not None  # what fits has it
     try:
         content = _read_vouched(bundle, second)
-        behind = TensorRTRunner(content, str(folder / second.file), slots=slots, cuda_graph=cuda_graph)
+        name = str(folder / second.file)
+        behind = TensorRTRunner(content, name, slots=slots, cuda_graph=cuda_graph, backend=backend)
     except BaseException:
         first.close()
         raise
@@ -116,7 +138,8 @@ def _open_fitting(
     bundle: Bundle, records: Sequence[EngineRecord], slots: int, cuda_graph: bool
 ) -> tuple[TensorRTRunner, EngineRecord]:
     """The newest engine that fits this machine, loaded; of two stages the first's."""
-    folder, version = bundle.model_path.parent, str(load_tensorrt().__version__)
+    folder, backend = bundle.model_path.parent, records[0].backend
+    version = str(load_tensorrt(backend).__version__)
     device = CudaDevice()
     try:
         record, problem = choose_engine(folder, records, device.platform(version), bundle.model_hash)
@@ -127,7 +150,8 @@ def _open_fitting(
         device.close()
         raise
     name = str(folder / record.file)
-    return TensorRTRunner(content, name, device=device, slots=slots, cuda_graph=cuda_graph), record
+    runner = TensorRTRunner(content, name, device=device, slots=slots, cuda_graph=cuda_graph, backend=record.backend)
+    return runner, record
 
 
 def _read_vouched(bundle: Bundle, record: EngineRecord) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.artifacts.engine_file import PRODUCTS
 from ptedge.backends.providers import CPU, CUDA, TENSORRT, first_line, open_gpu_session, open_session
 from ptedge.backends.runner import BACKENDS, ORT_TENSORRT
 from ptedge.errors import ArtifactError, BackendError
@@ -59,8 +60,10 @@ class OrtRunner:
         """
         if backend not in (*BACKENDS, ORT_TENSORRT):
             raise BackendError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
-        if backend == "tensorrt":
-            raise BackendError(f"{model} is an ONNX file; TensorRT runs the engines of a bundle: ptedge build BUNDLE")
+        if backend in PRODUCTS:
+            raise BackendError(
+                f"{model} is an ONNX file; {PRODUCTS[backend]} runs the engines of a bundle: ptedge build BUNDLE"
+            )
         self.backend, self.reason = "cpu", "asked for"
         self._session: Any = None
         if backend != "cpu":

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-BACKENDS = ("auto", "tensorrt", "cuda", "cpu")  # what a user may ask for
+BACKENDS = ("auto", "tensorrt", "tensorrt-rtx", "cuda", "cpu")  # what a user may ask for
 ORT_TENSORRT = "ort-tensorrt"  # TensorRT through ONNX Runtime: to measure beside the others, not for use
 
 
@@ -17,7 +17,7 @@ class Runner(Protocol):
     """A graph that is loaded and ready.
 
     Attributes:
-        backend: ``tensorrt``, ``cuda``, ``cpu`` or ``ort-tensorrt``.
+        backend: ``tensorrt``, ``tensorrt-rtx``, ``cuda``, ``cpu`` or ``ort-tensorrt``.
         reason: why this one, in words.
         inputs: name -> (shape, dtype); a dimension that is not fixed is a name.
         output_names: in the graph's order.

@@ -1,7 +1,8 @@
 """Run a TensorRT engine: tensor addresses, pinned or mapped memory, own streams, a CUDA graph where one can be made.
 
-Only what TensorRT 8.5, 10 and 11 have in common is used. An engine has one or more *slots*; each is an execution
-context with its memory and stream, so as many calls can be under way at once, from any threads.
+Only what TensorRT 8.5, 10 and 11 have in common is used, and TensorRT-RTX has it too. An engine has one or more
+*slots*; each is an execution context with its memory and stream, so as many calls can be under way at once, from any
+threads.
 """
 
 from __future__ import annotations
@@ -16,19 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from ptedge.artifacts.engine_file import PRODUCTS, RTX, build_command
 from ptedge.backends.cuda import CudaDevice
+from ptedge.backends.rtx import KernelCache
 from ptedge.backends.trt_slot import Slot, engine_tensors
 from ptedge.errors import ArtifactError, BackendError, missing_extra
 
 if TYPE_CHECKING:
     import tensorrt as trt
 
+# the bindings of TensorRT-RTX come with a package of their own as well, under another name
+MODULES = {"tensorrt": ("tensorrt",), RTX: ("tensorrt_rtx", "tensorrt_rtx_bindings")}
+
 
 class TensorRTRunner:
     """An engine that is loaded and ready: a :class:`ptedge.backends.runner.Runner` and a context manager.
 
     Attributes:
-        backend: ``tensorrt``.
+        backend: ``tensorrt`` or ``tensorrt-rtx``.
         reason: why, in words.
         inputs: name -> (shape, dtype).
         output_names: in the engine's order.
@@ -45,6 +51,7 @@ class TensorRTRunner:
         slots: int = 1,
         cuda_graph: bool = True,
         reason: str = "asked for",
+        backend: str = "tensorrt",
     ) -> None:
         """Load an engine.
 
@@ -55,14 +62,16 @@ class TensorRTRunner:
             slots: calls that can be under way at once.
             cuda_graph: record the work of a call once and launch that.
             reason: for :attr:`reason`.
+            backend: ``tensorrt`` or ``tensorrt-rtx``, which built the engine.
 
         Raises:
             MissingExtraError: no TensorRT or no pycuda.
             ArtifactError: TensorRT does not take the engine; its own words are in the message.
             BackendError: no device, or not enough memory.
         """
-        tensorrt = load_tensorrt()
-        self.backend, self.reason, self.name = "tensorrt", reason, name
+        tensorrt = load_tensorrt(backend)
+        self.backend, self.reason, self.name = backend, reason, name
+        self._kernels = KernelCache.of(engine) if backend == RTX else None
         self.device = device if device is not None else CudaDevice()
         self._free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         self._slots: list[Slot] = []
@@ -74,16 +83,18 @@ class TensorRTRunner:
                 self._engine: trt.ICudaEngine | None = self._runtime.deserialize_cuda_engine(engine)
                 if self._engine is None:
                     raise ArtifactError(
-                        f"TensorRT {tensorrt.__version__} does not take {name}: {self._log.text()}. "
-                        f"Build it again on this machine: ptedge build"
+                        f"{PRODUCTS[backend]} {tensorrt.__version__} does not take {name}: {self._log.text()}. "
+                        f"Build it again on this machine: {build_command('BUNDLE', backend)}"
                     )
                 tensors = engine_tensors(tensorrt, self._engine)
                 for _ in range(slots):
-                    self._slots.append(Slot(self.device, self._engine, tensors, self._log))
+                    self._slots.append(Slot(self.device, self._engine, tensors, self._log, self._new_context))
                 problem = "switched off"
                 if cuda_graph:
                     problem = self._record()
                 self.graph = "CUDA graph" if not problem else f"enqueue ({problem})"
+                if self._kernels is not None:  # a device that loses its power closes nothing
+                    self._kernels.save()
         except BaseException:
             self.close()
             raise
@@ -143,6 +154,9 @@ class TensorRTRunner:
             for slot in self._slots:
                 slot.close()
             self._slots.clear()
+            if self._kernels is not None:
+                self._kernels.save()
+                self._kernels.close()
             self._engine = None
             self._runtime = None
         self.device.close()
@@ -181,6 +195,12 @@ class TensorRTRunner:
         finally:
             self._free.put(slot)
 
+    def _new_context(self, engine: trt.ICudaEngine) -> trt.IExecutionContext | None:
+        if self._kernels is not None:
+            context: trt.IExecutionContext | None = self._kernels.new_context(engine)
+            return context
+        return engine.create_execution_context()
+
     def _record(self) -> str:
         """Record every slot's graph; why not, where the driver or an engine with host-side work refuses."""
         for slot in self._slots:
@@ -193,19 +213,25 @@ class TensorRTRunner:
         return ""
 
 
-def load_tensorrt() -> Any:
-    """The module ``tensorrt``.
+def load_tensorrt(backend: str = "tensorrt") -> Any:
+    """The module ``tensorrt``, or that of TensorRT-RTX.
+
+    Args:
+        backend: ``tensorrt`` or ``tensorrt-rtx``.
 
     Raises:
         MissingExtraError: not installed.
         BackendError: installed, but one of its libraries cannot be loaded.
     """
-    try:
-        return importlib.import_module("tensorrt")
-    except ModuleNotFoundError:
-        raise missing_extra("tensorrt", "tensorrt") from None
-    except (ImportError, OSError) as error:
-        raise BackendError(f"TensorRT is installed but cannot be loaded: {error}. See ptedge doctor") from None
+    for module in MODULES[backend]:
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError:
+            continue
+        except (ImportError, OSError) as error:
+            name = PRODUCTS[backend]
+            raise BackendError(f"{name} is installed but cannot be loaded: {error}. See ptedge doctor") from None
+    raise missing_extra(MODULES[backend][0], backend)
 
 
 def start(kind: Any, log: Any, *arguments: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,12 +66,19 @@ def engine_tensors(tensorrt: Any, engine: trt.ICudaEngine) -> list[Tensor]:
 class Slot:
     """Execution context, stream, memory and, once recorded, the graph of one call. The context must be current."""
 
-    def __init__(self, device: CudaDevice, engine: trt.ICudaEngine, tensors: list[Tensor], log: Any) -> None:
+    def __init__(
+        self,
+        device: CudaDevice,
+        engine: trt.ICudaEngine,
+        tensors: list[Tensor],
+        log: Any,
+        new_context: Callable[[trt.ICudaEngine], trt.IExecutionContext | None],
+    ) -> None:
         self._cuda, self._log, self._tensors = device.driver, log, tensors
         self._mapped = device.integrated
         self._graph: CudaGraph | None = None
         self._device_memory: list[Any] = []
-        self.context: trt.IExecutionContext | None = engine.create_execution_context()
+        self.context: trt.IExecutionContext | None = new_context(engine)
         if self.context is None:
             raise BackendError(f"no memory for the engine's working space: {log.text()}. Close other GPU programs")
         self.stream: Any = self._cuda.Stream()

@@ -59,5 +59,7 @@ def describe_engine(path: Path) -> dict[str, Any]:
         about["here"] = f"unknown: the manifest has no record of it. Build one: ptedge build {path.parent}"
     else:
         about |= {name: value for name, value in records_to_json([record])[0].items() if name not in ("file", "sha256")}
-        about["here"] = describe_fit(path.parent, record, bundle.model_hash, engine_host(), digest)
+        about["here"] = describe_fit(
+            path.parent, record, bundle.model_hash, engine_host(backend=record.backend), digest
+        )
     return {**about, "bundle": main_facts_first(bundle.manifest)}

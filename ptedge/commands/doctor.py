@@ -18,7 +18,7 @@ from ptedge.machine.gpu import check_driver, check_gpu
 from ptedge.machine.host import check_host, check_jetson
 from ptedge.machine.jetson import board_model, jetson_release
 from ptedge.machine.packages import check_group, check_package, check_torch
-from ptedge.machine.tensorrt_install import check_tensorrt
+from ptedge.machine.tensorrt_install import check_rtx, check_tensorrt
 from ptedge.machine.video import check_opencv
 
 MARKS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
@@ -66,6 +66,7 @@ def look_around(bundle: Path | None = None) -> list[Finding]:
         check_onnxruntime(gpus, on_jetson),
         check_package("numpy", "NumPy", "numpy", 'pip install "numpy>=1.24"'),
         *check_tensorrt(driver, release),
+        *check_rtx(driver),
         *(_check_engines(bundle, driver) if bundle is not None else []),
         check_group("training", "training", training, "train"),
         *check_torch(gpus),

@@ -25,6 +25,7 @@ TENSORRT_BINDINGS = {
     "tensorrt-cu13-bindings": 13,
     "tensorrt-cu12-bindings": 12,
 }
+RTX_BINDINGS = ("tensorrt-rtx", "tensorrt-rtx-cu13-bindings", "tensorrt-rtx-cu12-bindings")
 IMPORT_SECONDS = 30
 _torch = partial(Finding, "torch", "torch")
 
@@ -44,6 +45,11 @@ def version_of(distribution: str) -> str | None:
 def tensorrt_version() -> str | None:
     """Version of TensorRT that this Python sees, without importing it."""
     return next((version for name in TENSORRT_BINDINGS if (version := version_of(name))), None)
+
+
+def rtx_version() -> str | None:
+    """Version of TensorRT-RTX that this Python sees, without importing it."""
+    return next((version for name in RTX_BINDINGS if (version := version_of(name))), None)
 
 
 def cuda_needs() -> dict[str, int]:

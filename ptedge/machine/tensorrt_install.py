@@ -11,7 +11,7 @@ from pathlib import Path
 from ptedge.machine.driver import Driver
 from ptedge.machine.finding import Finding
 from ptedge.machine.kernel_files import ROOT
-from ptedge.machine.packages import tensorrt_version, try_import, version_of
+from ptedge.machine.packages import rtx_version, tensorrt_version, try_import, version_of
 
 JETPACK_OF = {32: 4, 35: 5, 36: 6, 38: 7, 39: 7}  # Jetson Linux release R.. -> JetPack
 _tensorrt = partial(Finding, "tensorrt", "TensorRT")
@@ -62,6 +62,22 @@ def check_tensorrt(driver: Driver, release: str = "", root: Path = ROOT) -> list
     if problem:
         return [_tensorrt("problem", f"{version} cannot be loaded: {problem}", _repair_library(problem, release))]
     return [_tensorrt("ok", version), check_pycuda(release, root)]
+
+
+def check_rtx(driver: Driver) -> list[Finding]:
+    """Whether TensorRT-RTX is there; nothing to say where it is not, as few need it.
+
+    Args:
+        driver: a GPU runs what it builds.
+    """
+    version = rtx_version()
+    if version is None:
+        return []
+    name = "TensorRT-RTX"
+    if not driver.gpus:
+        return [Finding("tensorrt", name, "info", f"{version}; builds engines here, and a GPU that answers runs them")]
+    without_pycuda = [] if tensorrt_version() is not None else [check_pycuda()]
+    return [Finding("tensorrt", name, "ok", version), *without_pycuda]
 
 
 def _absent(driver: Driver, release: str, system: list[tuple[int, int]]) -> Finding:

@@ -23,6 +23,7 @@ PACKAGES = {
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
     "numpy": ("numpy",),
     "tensorrt": ("tensorrt", "tensorrt-cu13", "tensorrt-cu12"),
+    "tensorrt_rtx": ("tensorrt-rtx", "tensorrt-rtx-cu13-bindings", "tensorrt-rtx-cu12-bindings"),
     "pycuda": ("pycuda",),
 }
 

@@ -21,7 +21,13 @@ from ptedge.graph_contract import IMAGES
 NOISE_SIZE = (720, 1280)  # height, width of the frame where the user names none
 DEVICE_STAGES = ("h2d", "compute", "d2h", "enqueue")  # by events of the device, and the launch by the host's clock
 STAGES = ("preprocess", "infer", *DEVICE_STAGES, "latency", "postprocess", "end_to_end")
-MEASURED = ("tensorrt", "cuda", "ort-tensorrt", "cpu")  # backends, in the order that ``--backend all`` tries them
+MEASURED = (
+    "tensorrt",
+    "tensorrt-rtx",
+    "cuda",
+    "ort-tensorrt",
+    "cpu",
+)  # backends, in the order that ``--backend all`` tries them
 CALLS_A_TURN = 3  # so many at least, of the slowest subject, or there are fewer rounds
 FEWEST_ROUNDS = 6  # below this no ratio has an interval
 

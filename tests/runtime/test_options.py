@@ -101,7 +101,7 @@ def test_policy__refuses(wrong: dict[str, float]) -> None:
         (SourceOptions, {"limit": 0}, "at least 1"),
         (SourceOptions, {"rate": float("nan")}, "above 0"),
         (SourceOptions, {"flip": "left"}, "horizontal, vertical, both"),
-        (ModelOptions, {"backend": "gpu"}, "auto, tensorrt, cuda, cpu"),
+        (ModelOptions, {"backend": "gpu"}, "auto, tensorrt, tensorrt-rtx, cuda, cpu"),
         (ModelOptions, {"threads": 0}, "at least 1"),
         (OutputOptions, {"save": ("jsonl", "gif")}, "jsonl, coco, csv, video, images"),
         (OutputOptions, {"min_score": 2.0}, "at least 0 and at most 1"),

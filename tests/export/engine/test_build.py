@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import types
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,18 @@ def test_build_engine__of_a_bundle_of_two_graphs(named: Bundle, monkeypatch: pyt
     build_engine(split.path, BuildOptions())
     assert [Path(job["model"]).name for job in jobs] == ["model.onnx", "second_stage.onnx"]
     assert [r.stage for r in open_bundle(split.path).manifest.engines] == ["first", "second"]
+
+
+def test_build_engine__of_tensorrt_rtx_without_a_gpu(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[dict[str, Any]] = []
+    said: list[str] = []
+    _fake_machine(monkeypatch, jobs)
+    monkeypatch.setattr(engine, "_look_around", lambda: pytest.fail("no GPU is asked for"))
+    monkeypatch.setattr(engine, "load_tensorrt", lambda backend: types.SimpleNamespace(__version__="1.7.1.116"))
+    record, new = build_engine(bundle.path, BuildOptions(), backend="tensorrt-rtx", tell=said.append)
+    assert new and jobs[0]["backend"] == "tensorrt-rtx"
+    assert (record.file, record.backend) == ("model.rtx-1.7.1.116-fp32.engine", "tensorrt-rtx")
+    assert (record.gpu, record.cuda, record.compute_capability) == ("RTX", "", "8.0, 8.6, 8.9, 12.0")
+    assert open_bundle(bundle.path).manifest.engines == (record,)
+    assert build_engine(bundle.path, BuildOptions(), backend="tensorrt-rtx") == (record, False)
+    assert "TensorRT-RTX 1.7.1.116" in said[0] and "a GPU is not needed" in said[0]

@@ -10,6 +10,10 @@ from build_ahead import MISSING, MODULE, AheadBuilder, untrained_graph
 
 from ptedge.detector.roi_heads import ROIHead
 from ptedge.errors import BackendError
+from ptedge.export.engine import worker
+from ptedge.export.engine.options import BuildOptions
+from ptedge.export.engine.process import GraphRefusedError
+from ptedge.export.stages import cut_stages
 
 SMALL = {"anchor_sizes": (16.0,), "rpn_test_top_n": (60, 20), "candidates": 40, "max_detections": 10}
 
@@ -46,3 +50,14 @@ def test_build__a_refusal_has_its_reason(builder: AheadBuilder) -> None:
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     with pytest.raises(BackendError, match="3840"):
         builder.build(model.SerializeToString(), ["8.6"])
+
+
+def test_worker__builds_stages_for_tensorrt_rtx(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(MODULE, reason=MISSING)
+    monkeypatch.setattr("ptedge.detector.model.ROIHead", partial(ROIHead, hidden=64))
+    model = untrained_graph("efficientnet_lite0", "fp16", (32, 48), **SMALL)
+    for graph in cut_stages(model):
+        engine = worker.build(graph, "fp16", BuildOptions(workspace_mb=256), None, backend="tensorrt-rtx")
+        assert len(engine) > 100_000
+    with pytest.raises(GraphRefusedError, match=r"TensorRT-RTX .* cannot read the model"):
+        worker.build(b"no graph", "fp16", BuildOptions(), None, backend="tensorrt-rtx")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import types
+from typing import Any
 
 import pytest
 
 from ptedge.errors import InputError
 from ptedge.export.engine import options as engine_options
-from ptedge.export.engine.options import BuildOptions, leave_out_missing, set_options
+from ptedge.export.engine.options import BuildOptions, leave_out_missing, set_options, set_rtx_options
 
 
 def test_options__in_words() -> None:
@@ -80,3 +81,37 @@ def test_has_symbol__of_libraries_that_are_and_are_not_there() -> None:
     assert engine_options._has_symbol("libc.so.6", "malloc")
     assert not engine_options._has_symbol("libc.so.6", "cublasGetProperty")
     assert not engine_options._has_symbol("libnothing.so.77", "malloc")
+
+
+def test_set_rtx_options__builds_for_cards_that_need_not_be_here() -> None:
+    named = {f"SM{name}": f"card {name}" for name in (80, 86, 89, 120)}
+    module = types.SimpleNamespace(
+        ComputeCapability=types.SimpleNamespace(**named),
+        MemoryPoolType=types.SimpleNamespace(WORKSPACE="workspace"),
+        BuilderFlag=types.SimpleNamespace(TF32="tf32"),
+    )
+    told: dict[str, Any] = {"cards": {}, "off": []}
+    config = types.SimpleNamespace(
+        set_memory_pool_limit=lambda pool, size: told.update({pool: size}),
+        clear_flag=told["off"].append,
+        set_compute_capability=lambda card, i: told["cards"].update({i: card}),
+    )
+    set_rtx_options(module, config, BuildOptions(workspace_mb=64))
+    assert config.num_compute_capabilities == 4
+    assert told == {"cards": dict(enumerate(named.values())), "off": ["tf32"], "workspace": 64 << 20}
+    set_rtx_options(module, config, BuildOptions(tf32=True))
+    assert told["off"] == ["tf32"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (BuildOptions(dla=0), "--dla"),
+        (BuildOptions(hardware="ampere_plus"), "--hardware"),
+        (BuildOptions(version_compatible=True), "--version-compatible"),
+        (BuildOptions(optimization_level=3), "--optimization-level"),
+    ],
+)
+def test_set_rtx_options__what_it_does_not_have(options: BuildOptions, name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} belongs to TensorRT; TensorRT-RTX does not have it"):
+        set_rtx_options(None, None, options)

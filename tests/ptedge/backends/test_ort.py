@@ -81,7 +81,7 @@ def test_runner__tensorrt_needs_an_engine(model: Path) -> None:
 
 
 def test_runner__unknown_backend(model: Path) -> None:
-    with pytest.raises(BackendError, match="must be one of auto, tensorrt, cuda, cpu"):
+    with pytest.raises(BackendError, match="must be one of auto, tensorrt, tensorrt-rtx, cuda, cpu"):
         OrtRunner(model, "gpu")
 
 

@@ -132,7 +132,7 @@ def test_missing_library__is_a_library_or_nothing() -> None:
 
 
 def test_backend__unknown(model: Path) -> None:
-    with pytest.raises(BackendError, match="must be one of auto, tensorrt, cuda, cpu"):
+    with pytest.raises(BackendError, match="must be one of auto, tensorrt, tensorrt-rtx, cuda, cpu"):
         OrtRunner(model, "gpu")
 
 
