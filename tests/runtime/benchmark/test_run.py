@@ -103,7 +103,7 @@ def test_benchmark__all_takes_what_works_and_names_the_rest(bundle: Path, monkey
     done = ptedge("benchmark", bundle, *QUICK, "--backend", "all", "--json")
     report = json.loads(done.stdout)
     assert [run["backend"] for run in report["runs"]] == ["cpu"]
-    assert [entry["backend"] for entry in report["skipped"]] == ["tensorrt", "cuda", "ort-tensorrt"]
+    assert [entry["backend"] for entry in report["skipped"]] == ["tensorrt", "tensorrt-rtx", "cuda", "ort-tensorrt"]
     assert "without cuda: cannot run on CUDA" in done.stderr
 
 
