@@ -13,6 +13,7 @@ from .batches.augment import AugmentConfig
 from .batches.few import LabelsConfig
 from .losses.align import AlignConfig
 from .losses.assign import Sampling
+from .losses.distill import DistillConfig, check_distill
 from .losses.merge import MergeRule
 from .losses.pseudo import PseudoRule
 from .losses.target import TargetRule
@@ -101,6 +102,7 @@ class TrainConfig:
         optim: the optimiser.
         augment: the strong view.
         sampling: anchors and proposals an image that learn.
+        distill: a wide ROI head that teaches the model's light one.
     """
 
     seed: int = 0
@@ -119,8 +121,10 @@ class TrainConfig:
     optim: OptimConfig = field(default_factory=OptimConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     sampling: Sampling = field(default_factory=lambda: Sampling(roi_count=64))
+    distill: DistillConfig = field(default_factory=DistillConfig)
 
     def __post_init__(self) -> None:
+        check_distill(self.distill, self.model)
         require("optim.steps", self.optim.steps, 1)
         require("estimate_images", self.estimate_images, 0)
         require_one_of("view", self.view, ("strong", "weak"))

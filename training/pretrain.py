@@ -15,7 +15,8 @@ from ptedge.artifacts.checkpoint import Checkpoint
 from ptedge.artifacts.lineage import Lineage
 from ptedge.config import to_dict
 from ptedge.data.dataset import Dataset
-from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.model import Outputs, ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import ROIHead, ROIOutput
 
 from . import distributed
 from .batches.batch import SourceBatch
@@ -26,8 +27,10 @@ from .data import describe_data, open_stream, open_trainable
 from .device import to_device
 from .estimate.finish import learn_estimate
 from .loop import LoopResult
+from .losses.assign import Samples
+from .losses.distill import FULL, distill_losses
 from .losses.equations import Normaliser
-from .losses.source import sample_source, source_losses
+from .losses.source import ImageLabels, sample_source, source_losses, source_roi_losses
 from .recipe import Situation, settle
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
@@ -48,7 +51,6 @@ class Pretraining:
     def __init__(self, source: Path, dataset: Dataset, config: TrainConfig, device: torch.device) -> None:
         self.name = "train"
         self.identity: Mapping[str, Any] = identity_of(dataset, config)
-        self.others: list[nn.Module] = []
         self.images = config.optim.batch
         self.source = source
         self.dataset = dataset
@@ -58,11 +60,27 @@ class Pretraining:
         model.backbone.frozen_statistics = config.batch_norm == "frozen"
         model.backbone.checkpointing = config.checkpointing
         self.student: ProbabilisticFasterRCNN = model.to(device=device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+        self.full_head = self._make_full_head() if config.distill.weight else None
+        self.others: list[nn.Module] = [] if self.full_head is None else [self.full_head]
+
+    def _make_full_head(self) -> ROIHead:
+        """The wide head that teaches; drawn after the model, whose first weights are those of a run without it."""
+        model, distill = self.config.model, self.config.distill
+        head = ROIHead(
+            self.student.backbone.channels,
+            self.student.num_classes,
+            model.probabilistic,
+            model.variance_floor,
+            model.variance_ceiling,
+            hidden=distill.hidden,
+            reduced=distill.channels,
+        )
+        return head.to(device=self.device, memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     @property
     def parts(self) -> dict[str, nn.Module]:
-        """The student."""
-        return {"student": self.student}
+        """The student, and the wide head where there is one."""
+        return {"student": self.student, **({"full_head": self.full_head} if self.full_head is not None else {})}
 
     def start(self, folder: RunFolder, *, resumed: bool) -> None:
         """Load the backbone's weights into a new model."""
@@ -87,15 +105,39 @@ class Pretraining:
         return given
 
     def losses(self, step: int, part: SourceBatch, normalise: Normaliser) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The four supervised losses of a part of a step; no further numbers."""
+        """The four supervised losses of a part of a step, and those of a wide head; no further numbers."""
         images, labels = to_device(part, self.device)
         draws = image_generators(self.config.seed, SOURCE_SAMPLE, step, part)
         outputs = self.student(images)
         samples = sample_source(outputs, labels, self.config.sampling, draws)
-        roi = self.student.roi(outputs.features, samples.proposals)
-        return source_losses(
+        # with a wide head, features are made for that, and the light one learns to read them
+        features = outputs.features if self.full_head is None else outputs.features.detach()
+        roi = self.student.roi(features, samples.proposals)
+        losses = source_losses(
             outputs.rpn, roi, samples, labels, self.config.model.probabilistic, normalise, self.config.box_beta
-        ), {}
+        )
+        if self.full_head is not None:
+            losses |= self._taught(self.full_head, outputs, roi, samples, labels, normalise)
+        return losses, {}
+
+    def _taught(
+        self,
+        full_head: ROIHead,
+        outputs: Outputs,
+        light: ROIOutput,
+        samples: Samples,
+        labels: list[ImageLabels],
+        normalise: Normaliser,
+    ) -> dict[str, Tensor]:
+        """What the wide head learns from labels, and the light one from it."""
+        config, probabilistic = self.config, self.config.model.probabilistic
+        full = full_head(outputs.features, samples.proposals)
+        own = source_roi_losses(
+            full, samples, labels, probabilistic, lambda name, count: normalise(FULL + name, count), config.box_beta
+        )
+        taught = distill_losses(light, full, probabilistic, normalise)
+        weighted = {name: config.distill.weight * term for name, term in taught.items()}
+        return {**{FULL + name: term for name, term in own.items()}, **weighted}
 
     def after_step(self) -> None:
         """Nothing follows."""
@@ -127,6 +169,7 @@ def identity_of(dataset: Dataset, config: TrainConfig) -> dict[str, Any]:
         "optimizer_name": config.optim.optimizer,
         # where the first weights came from no longer matters, and how sigma is told not before the checkpoint is used
         "model": {key: value for key, value in to_dict(config.model).items() if key not in ("weights", "sigma_rule")},
+        "distill": bool(config.distill.weight),
     }
 
 

@@ -25,7 +25,7 @@ import torch
 from ptedge.config import load_config
 from ptedge.training import adapt as adaptation
 from ptedge.training.batches.steps import StepBatches
-from ptedge.training.config import SOURCE_FREE_DEFAULTS, AdaptConfig
+from ptedge.training.config import AdaptConfig
 from ptedge.training.mutual import MutualLearning
 from ptedge.training.run_folder import RunFolder
 from ptedge.training.watch.monitor_set import MonitorSet
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], dest="sets")
     options = parser.parse_args()
     sets = [f"optim.steps={options.steps}", "workers=0", "curves=false", *options.sets]
-    config = load_config(AdaptConfig, options.config, sets, SOURCE_FREE_DEFAULTS)
+    config = load_config(AdaptConfig, options.config, sets)
     timed("images", StepBatches, "__getitem__")
     timed("teacher", MutualLearning, "prepare")
     timed("student", MutualLearning, "losses")

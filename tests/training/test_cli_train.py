@@ -143,3 +143,42 @@ def test_train__the_rule_of_sigma_may_change_at_a_resume(ptedge: Shell, pretrain
     status, err = ptedge(*words, sets=["optim.steps=2", "model.sigma_rule=own"])
     assert status == 0, err
     assert load_checkpoint(pretrained).config.sigma_rule == "own"
+
+
+LIGHT = ("model.roi_channels=4", "model.roi_hidden=8", "distill.weight=1.0", "distill.hidden=16")
+
+
+def test_train__a_wide_head_teaches_and_is_left_out(ptedge: Shell, source_data: Path, tmp_path: Path) -> None:
+    straight, parts = tmp_path / "straight", tmp_path / "parts"
+    assert ptedge.train(source_data, straight, steps=4, sets=LIGHT)[0] == 0
+    last = lines(straight)[-1]
+    taught = {"full_roi_cls", "full_roi_box", "distill_cls", "distill_box"}
+    terms = {"rpn_cls", "rpn_box", "roi_cls", "roi_box", *taught}
+    assert last["loss"] == pytest.approx(sum(last[name] for name in terms), abs=1e-4)
+    checkpoint = load_checkpoint(straight / "model.pt")
+    assert checkpoint.state["roi_head.fc1.weight"].shape == (8, 4 * 49)
+    assert not [name for name in checkpoint.state if "full" in name]
+    checkpoint.build()
+    # the wide head goes on where it was
+    assert ptedge.train(source_data, parts, steps=2, sets=LIGHT)[0] == 0
+    assert ptedge.train(source_data, parts, "--resume", steps=4, sets=LIGHT)[0] == 0
+    assert_equal(straight, parts)
+    assert comparable(straight) == comparable(parts)
+    resumed = ptedge.train(source_data, parts, "--resume", steps=6, sets=(*LIGHT, "distill.weight=0"))
+    fails(resumed, "distill is False, but the run has True")
+
+
+def test_train__the_wide_head_alone_makes_the_features(ptedge: Shell, source_data: Path, tmp_path: Path) -> None:
+    runs = []
+    for weight in ("1.0", "3.0"):
+        runs.append(tmp_path / weight)
+        assert ptedge.train(source_data, runs[-1], steps=2, sets=(*LIGHT, f"distill.weight={weight}"))[0] == 0
+    one, three = (load_checkpoint(run / "model.pt").state for run in runs)
+    own = {name for name in one if name.startswith("roi_head.")}
+    assert all(torch.equal(one[name], three[name]) for name in one if name.startswith("backbone."))
+    assert not all(torch.equal(one[name], three[name]) for name in own)
+
+
+def test_train__a_wide_head_must_be_wider(ptedge: Shell, source_data: Path, tmp_path: Path) -> None:
+    refused = ptedge.train(source_data, tmp_path / "run", sets=("distill.weight=1",))
+    fails(refused, "distill.hidden=1024 is no wider than model.roi_hidden=1024")

@@ -10,7 +10,7 @@ from .drawing import Line, Panel, draw_panels, draw_safely
 from .quality import QUALITY_FILE, read_quality
 from .quality_plot import plot_quality
 from .read import Curves, read_curves
-from .terms import ALIGNMENT, LABELLED, SUPERVISED, TARGET
+from .terms import ALIGNMENT, DISTILLATION, LABELLED, SUPERVISED, TARGET
 
 
 def plot_runs(runs: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> list[Path]:
@@ -66,7 +66,7 @@ def plot_losses(runs: Sequence[Curves], out: Path) -> Path | None:
         present = tuple(line for line in lines if line.key in keys)
         side = f", {present[0].label}" if len(present) == 1 else ""
         panels.append(Panel(name + side, unit, present))
-    panels += [Panel(name, "loss", (Line(key),)) for key, name in ALIGNMENT.items()]
+    panels += [Panel(name, "loss", (Line(key),)) for key, name in (DISTILLATION | ALIGNMENT).items()]
     return draw_panels(runs, panels, _title("Losses", runs), "weighted as they are summed", out, columns=3)
 
 

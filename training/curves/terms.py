@@ -12,6 +12,13 @@ SUPERVISED = {
     "roi_cls": ("ROI classes", CLASSES),
     "roi_box": ("ROI boxes", BOXES),
 }
+# of a wide ROI head that teaches the model's own, and what it teaches
+DISTILLATION = {
+    "full_roi_cls": "Wide head, ROI classes",
+    "full_roi_box": "Wide head, ROI boxes",
+    "distill_cls": "Taught by the wide head, classes",
+    "distill_box": "Taught by the wide head, boxes",
+}
 TARGET = "target_"
 LABELLED = "labelled_"
 ALIGNMENT = {
@@ -23,7 +30,9 @@ ALIGNMENT = {
     "align_source_instance": "Source, domain of instances",
     "align_target_instance": "Target, domain of instances",
 }
-LOSSES = frozenset({"loss", *ALIGNMENT, *(prefix + term for prefix in ("", TARGET, LABELLED) for term in SUPERVISED)})
+LOSSES = frozenset(
+    {"loss", *ALIGNMENT, *DISTILLATION, *(prefix + term for prefix in ("", TARGET, LABELLED) for term in SUPERVISED)}
+)
 OF_THE_RUN = frozenset({"lr", "grad_norm", "step_seconds", "data_wait", "images_per_second", "memory_mb"})
 
 

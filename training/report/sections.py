@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..curves.read import Curves
-from ..curves.terms import ALIGNMENT, SUPERVISED, TARGET
+from ..curves.terms import ALIGNMENT, DISTILLATION, SUPERVISED, TARGET
 from .anchors import anchor_drawing
 from .charts import Trace, chart
 from .gather import Facts, table_of
@@ -44,7 +44,7 @@ def loss_charts(curves: Curves) -> list[Markup]:
     for name, (title, unit) in SUPERVISED.items():
         traces = [_trace(curves, name, "source", "before"), _trace(curves, TARGET + name, "target", "after")]
         charts.append(draw(title, unit, traces))
-    charts += [draw(title, "", [_trace(curves, name, "")]) for name, title in ALIGNMENT.items()]
+    charts += [draw(title, "", [_trace(curves, name, "")]) for name, title in (DISTILLATION | ALIGNMENT).items()]
     return [drawn for drawn in charts if drawn is not None]
 
 
