@@ -36,6 +36,7 @@ COMMANDS = {
     "rollback": ("ptedge.runtime.deployment.cli:rollback", "Have a deployment run the version before again."),
     "history": ("ptedge.runtime.deployment.cli:history", "Tell what ran on a deployment when, and why."),
     "benchmark": ("ptedge.runtime.benchmark.cli:benchmark", "Measure how fast a bundle runs on this machine."),
+    "bundle": ("ptedge.runtime.transfer.bundle_cli:bundle", "Send a bundle to a store, or fetch one from there."),
     "field": ("ptedge.runtime.field_cli:field", "Look into, export or prune a field folder."),
     "data": ("ptedge.commands.data:data", "Check, count or convert a labelled data set."),
     "shift": ("ptedge.samples.shift:shift", "Write labelled images under fog, night, rain and blur."),

@@ -51,6 +51,9 @@ def byte_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return size
 
 
+RATE = click.option("--rate", callback=byte_size, metavar="SIZE", help="Bytes a second of a bucket at most, as 500KB.")
+
+
 def secret(ctx: click.Context, param: click.Parameter, value: Path | None) -> str | None:
     """A callback of click that reads a token from a file: its first line.
 

@@ -8,12 +8,9 @@ from typing import Any
 
 import click
 
-from .click_options import JSON, byte_size
+from .click_options import JSON, RATE, byte_size
 
 FORMATS = ("coco", "yolo", "cvat", "labelstudio", "fiftyone")  # of prelabels/choose.py, which --help need not load
-RATE = click.option(
-    "--rate", callback=byte_size, metavar="SIZE", help="Bytes a second at most, as 500KB (of a bucket)."
-)
 FIELD = click.argument("folder", metavar="FIELD", type=click.Path(path_type=Path))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from ptedge.detections import Detections
 from ptedge.frames.source import Frame
-from ptedge.runtime.field import open_field
+from ptedge.runtime.field import create_field, open_field
 from ptedge.runtime.options import Policy
 from ptedge.runtime.sinks.collect import FieldSink
 from ptedge.runtime.sinks.files import Result
@@ -43,3 +45,21 @@ def collect(folder: Path, policy: Policy = ALL, count: int = 10, first: int = 0,
 
 def names(folder: Path) -> list[str]:
     return [record["file"] for record in open_field(folder).records()]
+
+
+def fill(folder: Path, count: int, size: int) -> Path:
+    """Add frames that are bytes of chance and no pictures: what moves them does not look into them."""
+    about = {"class_names": ["car"]}
+    field = create_field(folder, about)
+    for _ in range(count):
+        image = os.urandom(size)
+        field.last_id += 1
+        name = f"{field.last_id:08d}_{hashlib.sha256(image).hexdigest()[:12]}.jpg"
+        field.add(name, image, {"time": field.last_id / 10, "width": 1280, "height": 720, "detections": []})
+    field.save_about()
+    return folder
+
+
+def digests(folder: Path) -> set[str]:
+    """The sha256 of each image of a field folder."""
+    return {hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "images").glob("*.jpg")}

@@ -101,6 +101,8 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "benchmark": [bundle, "--seconds", "0.2", "--warm-up", "0", "--rounds", "2"],
         "field summary": ["field"],
         "field export": ["field", "--out", "prelabels.json"],
+        "bundle push": [bundle, "models"],
+        "bundle pull": ["models", "fetched"],
         "field push": ["field", "site"],
         "field pull": ["site", "pulled"],
         "field prune": ["field", "--max-images", "2"],

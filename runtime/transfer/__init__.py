@@ -1,6 +1,6 @@
-"""Frames on their way: from a field folder into a store, and from a store into a field folder.
+"""What travels: frames from a field folder into a store and from a store into a field folder, and bundles.
 
-The commands come in by ``push`` and ``pull``.
+The command line comes in by ``push``, ``pull`` and ``bundle_cli``.
 """
 
-__all__ = ["pull", "push"]
+__all__ = ["bundle_cli", "pull", "push"]

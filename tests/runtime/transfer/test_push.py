@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import uuid
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from faulty_store import FaultyStore, frames_in, troubles
-from made_field import collect, found, scene
+from made_field import collect, digests, found, scene
 from servers.buckets import address
 
 from ptedge.errors import OutputError, StoreError
@@ -29,10 +28,6 @@ SMALL = 10_000  # bytes of a shard: two or three frames of the pictures here
 
 def push(folder: Path, store: Store, size: int = SMALL) -> Pushed:
     return push_to(folder, store, store.address, size)
-
-
-def digests(folder: Path) -> set[str]:
-    return {hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "images").glob("*.jpg")}
 
 
 @pytest.fixture(scope="module")
