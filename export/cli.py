@@ -158,6 +158,7 @@ def export(
 @click.option("--dla", type=click.IntRange(min=0), help="Deep learning accelerator core; the rest runs on the GPU.")
 @click.option("--split", is_flag=True, help="Build two stages, as is done by itself where the one graph is refused.")
 @click.option("--timing-cache", type=PATH, help="File of measured kernel times. Default: in the user's cache folder.")
+@click.option("--log", type=PATH, help="File for all that TensorRT says while it builds.")
 @click.option("--force", is_flag=True, help="Build even if nothing changed.")
 @TRUST
 @SIGN
@@ -173,6 +174,7 @@ def build(
     dla: int | None,
     split: bool,
     timing_cache: Path | None,
+    log: Path | None,
     force: bool,
     keys: tuple[Path, ...],
     sign: Path | None,
@@ -201,6 +203,7 @@ def build(
         backend=backend,
         split=split,
         timing_cache=cache,
+        log=log,
         force=force,
         trust=Trust.read(keys),
         sign=sign,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ptedge.artifacts.bundle import MANIFEST_NAME, Bundle, open_bundle
 from ptedge.artifacts.engine_file import (
@@ -22,7 +23,7 @@ from ptedge.artifacts.trust import Trust, require_engine, sign_engine
 from ptedge.backends.cuda import CudaDevice
 from ptedge.backends.trt import load_tensorrt
 from ptedge.errors import ArtifactError, InputError
-from ptedge.files import sha256_file, user_cache
+from ptedge.files import atomic_write, sha256_file, user_cache
 from ptedge.machine.memory import main_memory
 from ptedge.progress import in_words
 
@@ -43,6 +44,7 @@ def build_engine(
     backend: str = "tensorrt",
     split: bool = False,
     timing_cache: Path | None = None,
+    log: Path | None = None,
     force: bool = False,
     trust: Trust | None = None,
     sign: Path | None = None,
@@ -58,6 +60,7 @@ def build_engine(
         backend: ``tensorrt``, or ``tensorrt-rtx``, which builds without a GPU for all RTX cards from Ampere on.
         split: build two stages at once.
         timing_cache: file with measured kernel times; ``None`` for none.
+        log: file for all that TensorRT says; what it held before goes.
         force: build even if nothing changed.
         trust: keys that the bundle must be signed with before its model is read; ``None`` checks hashes alone.
         sign: private key to sign the engine with. An engine that is there already is taken only if this key signed it.
@@ -91,11 +94,13 @@ def build_engine(
         tell(memory_advice(bundle.model_path.stat().st_size, options.workspace_mb, free_gpu, main_memory().available))
         before = max((known.seconds for known in bundle.manifest.engines), default=None)
         tell("this takes minutes" if before is None else f"an engine of this bundle took {in_words(before)} before")
-    job = {
-        "backend": backend,
-        "options": asdict(options),
-        "timing_cache": str(timing_cache) if timing_cache is not None else None,
-    }
+    job: dict[str, Any] = {"backend": backend, "options": asdict(options), "timing_cache": None, "log": None}
+    if timing_cache is not None:
+        job["timing_cache"] = str(timing_cache)
+    if log is not None:
+        with atomic_write(log):
+            pass
+        job["log"] = str(log)
     try:
         records = build_into(bundle, ways[0], job, tell)
     except GraphRefusedError as refusal:

@@ -8,13 +8,14 @@ Standard output carries one JSON object a line: ``{"step": ...}`` while it works
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ptedge.artifacts.engine_file import PRODUCTS, RTX
 from ptedge.backends.cuda import CudaDevice
@@ -39,6 +40,7 @@ def build(
     timing_cache: Path | None,
     extra_outputs: tuple[str, ...] = (),
     backend: str = "tensorrt",
+    log_file: TextIO | None = None,
 ) -> bytes:
     """Build an engine.
 
@@ -50,6 +52,7 @@ def build(
             measures none.
         extra_outputs: tensors to return beside the graph's outputs, for comparing layer by layer.
         backend: ``tensorrt``, or ``tensorrt-rtx``, which needs no GPU.
+        log_file: takes all that TensorRT says.
 
     Raises:
         GraphRefusedError: TensorRT does not take the model; its own words are in the message.
@@ -58,12 +61,12 @@ def build(
     """
     tensorrt = load_tensorrt(backend)
     if backend == RTX:
-        return _build_rtx(tensorrt, model, options, extra_outputs)
+        return _build_rtx(tensorrt, model, options, extra_outputs, log_file)
     major = int(tensorrt.__version__.split(".")[0])
     device = CudaDevice()
     try:
         with device.active():
-            log = make_log(tensorrt)
+            log = make_log(tensorrt, file=log_file)
             builder: trt.Builder = start(tensorrt.Builder, log)
             report("reading the model")
             network, parser = read_network(tensorrt, builder, log, model, strongly_typed=major >= STRONGLY_TYPED_FROM)
@@ -91,9 +94,11 @@ def build(
         device.close()
 
 
-def _build_rtx(tensorrt: Any, model: bytes, options: BuildOptions, extra_outputs: tuple[str, ...]) -> bytes:
+def _build_rtx(
+    tensorrt: Any, model: bytes, options: BuildOptions, extra_outputs: tuple[str, ...], log_file: TextIO | None
+) -> bytes:
     """An engine of TensorRT-RTX: layers and weights; kernels are made on the GPU that will run it."""
-    log = make_log(tensorrt)
+    log = make_log(tensorrt, file=log_file)
     builder = start(tensorrt.Builder, log)
     report("reading the model")
     network, parser = read_network(tensorrt, builder, log, model, strongly_typed=True)
@@ -191,8 +196,8 @@ def main(job: Mapping[str, Any]) -> dict[str, Any]:
     """Do a job.
 
     Args:
-        job: ``model``, ``model_sha256``, ``out``, ``precision``, ``timing_cache`` (path or null), ``options`` and
-            ``backend``.
+        job: ``model``, ``model_sha256``, ``out``, ``precision``, ``timing_cache`` (path or null), ``options``,
+            ``backend`` and ``log`` (path, or null for none).
 
     Returns:
         ``seconds`` and ``memory_mb``, the peak of this process.
@@ -202,8 +207,11 @@ def main(job: Mapping[str, Any]) -> dict[str, Any]:
     model = Path(job["model"]).read_bytes()
     if hashlib.sha256(model).hexdigest() != job["model_sha256"]:
         raise ArtifactError(f"{job['model']} was changed while it was being opened. Build again")
-    backend = job.get("backend", "tensorrt")
-    engine = build(model, job["precision"], BuildOptions(**job["options"]), cache, backend=backend)
+    options, backend = BuildOptions(**job["options"]), job.get("backend", "tensorrt")
+    with contextlib.ExitStack() as stack:
+        # two stages are two jobs, and their words follow each other
+        log = stack.enter_context(open(job["log"], "a", encoding="utf-8")) if job.get("log") else None
+        engine = build(model, job["precision"], options, cache, backend=backend, log_file=log)
     with atomic_write(Path(job["out"])) as file:
         file.write(engine)
     return {"seconds": round(time.perf_counter() - started, 1), "memory_mb": (peak_memory() or 0) >> 20}

@@ -13,7 +13,7 @@ import queue
 import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from numpy.typing import NDArray
 
@@ -254,13 +254,15 @@ def start(kind: Any, log: Any, *arguments: Any) -> Any:
     return made
 
 
-def make_log(tensorrt: Any, keep: int = 8) -> Any:
+def make_log(tensorrt: Any, keep: int = 8, file: TextIO | None = None) -> Any:
     """A TensorRT logger that keeps the last errors and warnings for messages and prints nothing.
 
     Args:
         tensorrt: the module.
         keep: how many lines.
+        file: takes all that TensorRT says, with the seconds since now; each line at once, as a builder may be killed.
     """
+    began = time.monotonic()
 
     class Log(tensorrt.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -268,6 +270,9 @@ def make_log(tensorrt: Any, keep: int = 8) -> Any:
             self.lines: list[tuple[bool, str]] = []
 
         def log(self, severity: Any, text: str) -> None:
+            if file is not None:
+                name = getattr(severity, "name", severity)
+                print(f"{time.monotonic() - began:9.2f} {name} {text.strip()}", file=file, flush=True)
             errors = (tensorrt.ILogger.INTERNAL_ERROR, tensorrt.ILogger.ERROR)
             if severity in errors or severity == tensorrt.ILogger.WARNING:
                 self.lines = [*self.lines[1 - keep :], (severity in errors, text.strip())]

@@ -1,6 +1,8 @@
 """What tests/gpu/run.sh does with TensorRT: answers of an engine, its speed, and a soak of 10,000 inferences.
 
-Needs ptedge, tensorrt and pycuda; no torch.
+    engine_side.py answers|bench|soak PREPARED RESULTS PRECISION
+
+The engine is the newest of the bundle, or the two of a model in two stages. Needs tensorrt and pycuda; no torch.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import json
 import statistics
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,63 +20,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.artifacts.bundle import open_bundle
-from ptedge.backends.choose import open_engine
+from ptedge.backends.choose import open_engine, open_graphs
+from ptedge.backends.cuda import CudaDevice
+from ptedge.graph_contract import IMAGES
 
-CALLS = 300  # timed calls of each kind
-ROUNDS = 7
+CALLS = 200  # timed calls of each kind
+ROUNDS = 5
+SOAK_CALLS = 10_000
+WARM_UP = 1.5  # seconds; clocks rise under load
 THREADS = 3  # callers of the throughput measurement, one slot each
 
 
-def answers(bundle: Path, inputs: Path, out: Path) -> None:
+def answers(bundle: Path, images: NDArray[np.uint8], out: Path) -> None:
     """Save what an engine answers to prepared network inputs, and that it answers the same from several threads."""
-    images = np.load(inputs)["images"]  # [N, 3, H, W]
-    with open_engine(open_bundle(bundle), None, slots=2) as runner:
-        found = [runner.infer({"images": image[None]}) for image in images]
+    with closing(open_engine(open_bundle(bundle), None, slots=2)) as runner:
+        found = [runner.infer({IMAGES: image[None]}) for image in images]
+        arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        np.savez(out, **arrays)
         results: dict[int, dict[str, NDArray[Any]]] = {}
 
         def ask(first: int) -> None:
             for i in range(first, len(images), THREADS):
-                results[i] = runner.infer({"images": images[i][None]})
+                results[i] = runner.infer({IMAGES: images[i][None]})
 
-        threads = [threading.Thread(target=ask, args=(first,)) for first in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        _together([threading.Thread(target=ask, args=(first,)) for first in range(THREADS)])
         differing = sum(
             any(not np.array_equal(found[i][name], results[i][name]) for name in found[i]) for i in range(len(images))
         )
-        launched = runner.graph
-    arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
-    np.savez(out, **arrays)
+        launched = launched_by(runner)
     print(f"{len(images)} images, {int(arrays['num_detections'].sum())} detections, launched by {launched}")
     print(f"from {THREADS} threads: {differing} answers differ")
     if differing:
         raise SystemExit("answers from several threads differ from those of one")
 
 
-def bench(bundle: Path, inputs: Path, out: Path) -> None:
+def launched_by(runner: Any) -> str:
+    """CUDA graph, or enqueue and why; of two stages both."""
+    stages = getattr(runner, "stages", None)
+    return runner.graph if stages is None else "two stages: " + ", ".join(stage.graph for stage in stages)
+
+
+def bench(bundle: Path, images: NDArray[np.uint8], out: Path) -> None:
     """Latency, its parts, raw launches, throughput with several calls under way; with and without a CUDA graph."""
-    images = np.load(inputs)["images"]
     opened = open_bundle(bundle)
     report: dict[str, Any] = {"precision": opened.manifest.precision, "input_size": list(opened.manifest.input_size)}
+    records = sorted(opened.manifest.engines, key=lambda record: record.built)[-2:]
+    used = records[-1:] if records[-1].stage == "whole" else records
+    report["engine"] = {"tensorrt": used[0].tensorrt, "gpu": used[0].gpu, "stages": [record.stage for record in used]}
+    report["engine"] |= {"seconds": sum(record.seconds for record in used)}
+    report["engine"] |= {"memory_mb": max(record.memory_mb for record in used)}
+    report["engine"] |= {"bytes": sum((bundle / record.file).stat().st_size for record in used)}
     for way in (True, False):
-        with open_engine(opened, None, slots=1, cuda_graph=way) as runner:
-            report["graph" if way else "enqueue"] = {"launched_by": runner.graph, **latency(runner, images)}
-    with open_engine(opened, None, slots=THREADS) as runner:
+        with closing(open_engine(opened, None, slots=1, cuda_graph=way)) as runner:
+            report["graph" if way else "enqueue"] = {"launched_by": launched_by(runner), **latency(runner, images)}
+        out.write_text(json.dumps(report, indent=2))
+    with closing(open_engine(opened, None, slots=THREADS)) as runner:
         report["throughput"] = throughput(runner, images, report["graph"]["compute_ms"])
-    record = opened.manifest.engines[-1]
-    report["engine"] = {"seconds": record.seconds, "memory_mb": record.memory_mb, "tensorrt": record.tensorrt}
-    report["engine"] |= {"gpu": record.gpu, "bytes": (bundle / record.file).stat().st_size}
     out.write_text(json.dumps(report, indent=2))
     print(json.dumps(report))
 
 
 def latency(runner: Any, images: NDArray[np.uint8]) -> dict[str, float]:
     """Milliseconds of single calls, one after the other."""
-    feeds = [{"images": np.ascontiguousarray(image[None])} for image in images]
-    end = time.perf_counter() + 1.5
-    while time.perf_counter() < end:  # clocks rise under load
+    feeds = [{IMAGES: np.ascontiguousarray(image[None])} for image in images]
+    end = time.perf_counter() + WARM_UP
+    while time.perf_counter() < end:
         runner.infer(feeds[0])
     raw = [runner.time_launches(CALLS) / CALLS * 1000 for _ in range(ROUNDS)]
     whole, parts = [], []
@@ -106,48 +117,50 @@ def run_for(runner: Any, feeds: list[dict[str, NDArray[np.uint8]]], calls: int) 
 
 def throughput(runner: Any, images: NDArray[np.uint8], compute_ms: float) -> dict[str, float]:
     """Calls a second with several under way, and which share of the time the GPU then computes."""
-    feeds = [{"images": np.ascontiguousarray(image[None])} for image in images]
+    feeds = [{IMAGES: np.ascontiguousarray(image[None])} for image in images]
     rates = []
     for _ in range(ROUNDS):
-        threads = [threading.Thread(target=run_for, args=(runner, feeds, CALLS)) for _ in range(THREADS)]
         start = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        _together([threading.Thread(target=run_for, args=(runner, feeds, CALLS)) for _ in range(THREADS)])
         rates.append(THREADS * CALLS / (time.perf_counter() - start))
     rate = statistics.median(rates)
     # copies of one call and computing of another overlap, so more than 1 means that calls even share the GPU
     return {"threads": THREADS, "calls_per_second": rate, "busy": rate * compute_ms / 1000}
 
 
-def soak(bundle: Path, inputs: Path, out: Path, calls: int = 10_000) -> None:
-    """Memory before and after many inferences, and over engines opened and closed, beside ONNX Runtime."""
-    import onnxruntime
+def _together(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
-    images = np.load(inputs)["images"]
+
+def soak(bundle: Path, images: NDArray[np.uint8], out: Path) -> None:
+    """Memory before and after many inferences, and over engines opened and closed, beside ONNX Runtime."""
     opened = open_bundle(bundle)
-    session = onnxruntime.InferenceSession(str(opened.model_path), providers=["CPUExecutionProvider"])
-    reference = session.run(None, {"images": images[:1]})
-    report: dict[str, Any] = {"calls": calls}
-    with open_engine(opened, None, slots=2) as runner:
-        feeds = {"images": np.ascontiguousarray(images[:1])}
-        for _ in range(200):
-            runner.infer(feeds)
-        before = resident(), runner.device.free_memory()[0]
-        for _ in range(calls):
-            runner.infer(feeds)
-        after = resident(), runner.device.free_memory()[0]
-    report["resident_mb"] = [before[0], after[0]]
-    report["gpu_lost_mb"] = (before[1] - after[1]) / 2**20
-    open_close = []
-    for _ in range(5):
-        with open_engine(opened, None) as runner:
-            runner.infer(feeds)
-            open_close.append(runner.device.free_memory()[0] / 2**20)
-    report["gpu_free_mb_on_reopening"] = open_close
-    again = session.run(None, {"images": images[:1]})
-    report["onnxruntime_unchanged_beside"] = all(np.array_equal(a, b) for a, b in zip(reference, again, strict=True))
+    feeds = {IMAGES: np.ascontiguousarray(images[:1])}
+    with closing(open_graphs(opened, "cpu")) as beside:
+        reference = beside.infer(feeds)
+        device = CudaDevice()
+        report: dict[str, Any] = {"calls": SOAK_CALLS}
+        with closing(open_engine(opened, None, slots=2)) as runner:
+            for _ in range(200):
+                runner.infer(feeds)
+            before = resident(), device.free_memory()[0]
+            for _ in range(SOAK_CALLS):
+                runner.infer(feeds)
+            after = resident(), device.free_memory()[0]
+        report["resident_mb"] = [before[0], after[0]]
+        report["gpu_lost_mb"] = (before[1] - after[1]) / 2**20
+        open_close = []
+        for _ in range(5):
+            with closing(open_engine(opened, None)) as runner:
+                runner.infer(feeds)
+                open_close.append(device.free_memory()[0] / 2**20)
+        report["gpu_free_mb_on_reopening"] = open_close
+        again = beside.infer(feeds)
+        device.close()
+    report["onnxruntime_unchanged_beside"] = all(np.array_equal(again[name], reference[name]) for name in reference)
     out.write_text(json.dumps(report, indent=2))
     print(json.dumps(report))
 
@@ -160,13 +173,17 @@ def resident() -> float:
 
 def main() -> None:
     """Dispatch."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["answers", "bench", "soak"])
-    parser.add_argument("bundle", type=Path)
-    parser.add_argument("inputs", type=Path)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("prepared", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("precision")
     options = parser.parse_args()
-    {"answers": answers, "bench": bench, "soak": soak}[options.what](options.bundle, options.inputs, options.out)
+    work, suffix = {"answers": (answers, ".npz"), "bench": (bench, "-bench.json"), "soak": (soak, "-soak.json")}[
+        options.what
+    ]
+    images = np.load(options.prepared / "inputs.npz")["images"]  # [N, 3, H, W]
+    work(options.prepared / options.precision, images, options.results / f"{options.precision}{suffix}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Put together what the steps of tests/gpu/run.sh left: OUT/report.json, and tables on stdout."""
+"""Put together what the steps of tests/gpu/run.sh left so far: RESULTS/report.json, and tables on stdout.
+
+report.py PREPARED RESULTS
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 from ptedge.boxes import box_iou
 
 PRECISIONS = ("fp32", "fp16", "int8")
+GOALS = {"faster_than_torch_eager_fp16": 3.0, "busy": 0.95, "overhead": 0.05}  # the last one at most
 
 
 def agreement(reference: Path, answer: Path) -> dict[str, Any]:
@@ -45,77 +49,90 @@ def agreement(reference: Path, answer: Path) -> dict[str, Any]:
     return found
 
 
-def gather(out: Path, names: list[str]) -> dict[str, Any]:
+def gather(prepared: Path, results: Path) -> dict[str, Any]:
     """All parts that are there."""
-    report: dict[str, Any] = {"students": {}}
-    for name in names:
-        student: dict[str, Any] = {"torch": _json(out / f"{name}-torch-bench.json")}
-        for precision in PRECISIONS:
-            answer, reference = out / f"{name}-{precision}.npz", out / f"{name}-torch.npz"
-            part: dict[str, Any] = {"bench": _json(out / f"{name}-{precision}-bench.json")}
-            part["eval"] = _json(out / f"steps/eval-{name}-{precision}.log")
-            part["agreement"] = agreement(reference, answer) if answer.exists() and reference.exists() else None
-            student[precision] = part
-        report["students"][name] = student
-    report["soak"] = _json(out / "soak.json")
-    rows = [line.split("\t") for line in (out / "steps.tsv").read_text().splitlines()]
-    report["steps"] = {name: {"status": int(status), "seconds": int(seconds)} for name, status, seconds in rows}
+    report: dict[str, Any] = {"machine": _json(results / "machine.log"), "torch": {}}
+    for what in ("eager", "compiled", "onnxruntime"):
+        report["torch"] |= _json(results / f"torch-{what}.json") or {}
+    for precision in PRECISIONS:
+        reference, answer = prepared / f"{precision}-cpu.npz", results / f"{precision}.npz"
+        there = reference.exists() and answer.exists()
+        report[precision] = {
+            "build": _json(results / f"build-{precision}.log") or _json(results / f"build-{precision}-split.log"),
+            "agreement": agreement(reference, answer) if there else None,
+            "bench": _json(results / f"{precision}-bench.json"),
+        }
+    report["soak"] = _json(results / "fp16-soak.json")
+    rows = [line.split("\t") for line in (results / "steps.tsv").read_text().splitlines()]
+    report["steps"] = {name: {"status": status, "seconds": int(seconds)} for name, status, seconds in rows}
+    report["goals"] = goals(report)
     return report
+
+
+def goals(report: dict[str, Any]) -> dict[str, Any]:
+    """What was to be shown, of the fp16 engine with a CUDA graph: value, goal and whether it is met."""
+    bench = report["fp16"]["bench"] or {}
+    graph, eager = bench.get("graph", {}), report["torch"].get("torch eager fp16", {}).get("ms")
+    values = {
+        "faster_than_torch_eager_fp16": eager / graph["infer_ms"] if eager and graph else None,
+        "busy": bench.get("throughput", {}).get("busy"),
+        "overhead": graph.get("overhead"),
+    }
+    found = {}
+    for name, value in values.items():
+        goal = GOALS[name]
+        met = None if value is None else value <= goal if name == "overhead" else value >= goal
+        found[name] = {"value": value, "goal": goal, "met": met}
+    return found
 
 
 def tables(report: dict[str, Any]) -> str:
     """Markdown."""
     lines = [
-        "| student | precision | AP50 | within 1 sigma | matched | box px | score | sigma |",
-        "|---|---|---|---|---|---|---|---|",
+        "| precision | engine | built in s | matched, against ONNX Runtime | box px | score | sigma |",
+        "|---|---|---|---|---|---|---|",
     ]
-    speed = ["| student | what | ms an image | fp16 engine is faster by |", "|---|---|---|---|"]
-    for name, student in report["students"].items():
-        for precision in PRECISIONS:
-            part = student[precision]
-            found, score = part["agreement"], part["eval"]
-            cells = [name, precision]
-            cells += [f"{score['AP50']:.4f}", f"{score['sigma']['coverage_1']:.3f}"] if score else ["-", "-"]
-            if found and found["box_px"]:
-                cells.append(f"{found['matched']} of {found['detections']}, {found['unmatched']} without a partner")
-                cells += [
-                    f"{found[k]['median']:.2g} (max {found[k]['max']:.2g})"
-                    for k in ("box_px", "score", "sigma_relative")
-                ]
-            else:
-                cells += ["-"] * 4
-            lines.append("| " + " | ".join(cells) + " |")
-        fast = (student["fp16"]["bench"] or {}).get("graph", {}).get("infer_ms")
-        rows = {f"TensorRT {p}": (student[p]["bench"] or {}).get("graph", {}).get("infer_ms") for p in PRECISIONS}
-        rows |= {k: v.get("ms") for k, v in (student["torch"] or {}).items() if isinstance(v, dict)}
-        for what, ms in rows.items():
-            if ms is not None:
-                speed.append(
-                    f"| {name} | {what} | {ms:.3f} | {ms / fast:.1f} |"
-                    if fast
-                    else f"| {name} | {what} | {ms:.3f} | - |"
-                )
-    return "\n".join([*lines, "", *speed])
+    for precision in PRECISIONS:
+        part = report[precision]
+        found, engine = part["agreement"], (part["build"] or {})
+        cells = [precision, engine.get("of", "none"), f"{engine['engine']['seconds']:.0f}" if engine else "-"]
+        if found and found["box_px"]:
+            cells.append(f"{found['matched']} of {found['detections']}, {found['unmatched']} without a partner")
+            names = ("box_px", "score", "sigma_relative")
+            cells += [f"{found[k]['median']:.2g} (max {found[k]['max']:.2g})" for k in names]
+        else:
+            cells += ["-"] * 4
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", "| what | ms an image | fp16 engine is faster by |", "|---|---|---|"]
+    rows = {f"TensorRT {p}": (report[p]["bench"] or {}).get("graph", {}).get("infer_ms") for p in PRECISIONS}
+    rows |= {name: value.get("ms") for name, value in report["torch"].items() if isinstance(value, dict)}
+    fast = rows["TensorRT fp16"]
+    lines += [f"| {what} | {ms:.3f} | {ms / fast if fast else float('nan'):.1f} |" for what, ms in rows.items() if ms]
+    lines += ["", "| goal, fp16 engine | value | wanted |", "|---|---|---|"]
+    for name, entry in report["goals"].items():
+        value = "-" if entry["value"] is None else f"{entry['value']:.3f}"
+        lines.append(f"| {name.replace('_', ' ')} | {value} | {entry['goal']} |")
+    failed = [f"{name} ({step['status']})" for name, step in report["steps"].items() if step["status"] != "0"]
+    return "\n".join([*lines, "", f"failed or left out: {', '.join(failed) or 'nothing'}"])
 
 
 def _json(path: Path) -> Any:
     """A document, or what comes after the progress lines in a log; ``None`` when there is none."""
     try:
         text = path.read_text()
-        return json.loads(text[text.index("{") :])
+        return json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
     except (OSError, ValueError):
         return None
 
 
 def main() -> None:
     """Write and print."""
-    out, names = Path(sys.argv[1]), sys.argv[2:]
-    report = gather(out, names)
-    (out / "report.json").write_text(json.dumps(report, indent=2))
+    prepared, results = Path(sys.argv[1]), Path(sys.argv[2])
+    report = gather(prepared, results)
+    temporary = results / "report.json.new"
+    temporary.write_text(json.dumps(report, indent=2))
+    temporary.replace(results / "report.json")
     print(tables(report))
-    failed = [name for name, step in report["steps"].items() if step["status"] != 0]
-    if failed:
-        print(f"\nfailed steps: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""What tests/gpu/run.sh does with torch: reference answers of a checkpoint, speed of torch and ONNX Runtime."""
+"""What tests/gpu/run.sh measures beside engines: the checkpoint in torch, and ONNX Runtime's own providers.
+
+    torch_side.py PREPARED RESULTS eager|compiled|onnxruntime        writes RESULTS/torch-WHAT.json
+
+Batch 1, the same image again and again, every call waited for.
+"""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import itertools
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,108 +20,82 @@ import torch
 
 from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.export.graph import StaticGraph
-from ptedge.frames.source import open_frames
-from ptedge.preprocess import Letterbox
 
-FRAMES = 24
 CALLS = 60
 ROUNDS = 5
+WARM_UP = 1.0  # seconds; clocks rise under load
 
 
-def answers(path: Path, data: Path, out: Path) -> None:
-    """Save network inputs and what the static graph answers to them in float32 on the GPU, without TF32."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    checkpoint = load_checkpoint(path)
-    height, width = checkpoint.config.input_size
-    frames = itertools.islice(open_frames(str(data / "target/val")), 0, 5 * FRAMES, 5)
-    placed = [Letterbox(f.image.shape[1], f.image.shape[0], height, width).image(f.image) for f in frames]
-    noise = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    stacked = np.stack([*placed, np.zeros_like(noise), noise]).transpose(0, 3, 1, 2)
-    images = np.ascontiguousarray(stacked)  # [N, 3, H, W]
-    np.savez(out.with_name(out.name + "-inputs.npz"), images=images)
-    graph = StaticGraph(checkpoint.build()).cuda()
-    with torch.no_grad():
-        found = [graph(torch.from_numpy(image[None]).cuda()) for image in images]
-    arrays = {name: torch.cat([getattr(f, name) for f in found]).cpu().numpy() for name in found[0]._fields}
-    np.savez(out.with_name(out.name + "-torch.npz"), **arrays)
-    print(f"{len(images)} images, {int(arrays['num_detections'].sum())} detections")
-
-
-def bench(path: Path, inputs: Path, bundle: Path, out: Path) -> None:
-    """Milliseconds an image at batch 1: torch eager and compiled in float32 and float16, ONNX Runtime's providers."""
-    image = torch.from_numpy(np.load(inputs)["images"][:1]).cuda()
-    model = load_checkpoint(path).build().cuda().to(memory_format=torch.channels_last)
-    graph = StaticGraph(model).cuda()
-    half = torch.autocast("cuda", torch.float16)
-    ways: dict[str, Callable[[], Any]] = {
-        "torch eager fp32": lambda: model.detect(image),
-        "torch eager fp16": lambda: within(half, lambda: model.detect(image)),
-        "torch static graph fp16": lambda: within(half, lambda: graph(image)),
-    }
+def main() -> None:
+    """Measure one group of ways, and write them as they are done."""
+    prepared, results, what = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    image = np.load(prepared / "inputs.npz")["images"][:1]
+    ways = {"eager": eager, "compiled": compiled, "onnxruntime": onnxruntime_ways}[what](prepared, image)
     report: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
-    with torch.no_grad():
-        for name, way in ways.items():
-            report[name] = timed(way)
-        compiled = torch.compile(graph, mode="reduce-overhead")
-        began = time.perf_counter()
+    for name, way in ways.items():
         try:
-            for _ in range(3):
-                within(half, lambda: compiled(image))
-            report["torch.compile fp16"] = timed(lambda: within(half, lambda: compiled(image)))
-            report["torch.compile fp16"]["compile_seconds"] = time.perf_counter() - began
-        except Exception as error:  # whatever the compiler does not manage is part of the comparison
-            report["torch.compile fp16"] = {"error": str(error).partition("\n")[0][:200]}
-    report |= onnxruntime_times(bundle, np.load(inputs)["images"][:1])
-    out.write_text(json.dumps(report, indent=2))
-    print(json.dumps(report))
+            with torch.no_grad():
+                report[name] = timed(way)
+        except Exception as error:  # what does not run is part of the comparison
+            report[name] = {"error": str(error).partition("\n")[0][:200]}
+        (results / f"torch-{what}.json").write_text(json.dumps(report, indent=2))
+        print(name, report[name], flush=True)
 
 
-def onnxruntime_times(bundle: Path, image: Any) -> dict[str, Any]:
-    """The same for the GPU providers that this ONNX Runtime has, and its CPU."""
+def eager(prepared: Path, image: Any) -> dict[str, Callable[[], Any]]:
+    """The detector as torch runs it; and its static graph, which is what an engine is built from."""
+    model, images = _model(prepared), torch.from_numpy(image).cuda()
+    graph = StaticGraph(model).cuda()
+    return {
+        "torch eager fp16": lambda: _half(lambda: model.detect(images)),
+        "torch eager fp32": lambda: model.detect(images),
+        "torch static graph fp16": lambda: _half(lambda: graph(images)),
+    }
+
+
+def compiled(prepared: Path, image: Any) -> dict[str, Callable[[], Any]]:
+    """The static graph through torch.compile."""
+    images = torch.from_numpy(image).cuda()
+    graph = torch.compile(StaticGraph(_model(prepared)).cuda(), mode="reduce-overhead")
+    return {"torch.compile fp16": lambda: _half(lambda: graph(images))}
+
+
+def onnxruntime_ways(prepared: Path, image: Any) -> dict[str, Callable[[], Any]]:
+    """The float32 bundle on the providers that this ONNX Runtime has."""
     import onnxruntime
 
-    found: dict[str, Any] = {}
+    def way(provider: str) -> Callable[[], Any]:
+        session = onnxruntime.InferenceSession(str(prepared / "fp32" / "model.onnx"), providers=[provider])
+        return lambda: session.run(None, {"images": image})
+
     there = onnxruntime.get_available_providers()
-    for provider in ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"):
-        if provider not in there:
-            found[f"onnxruntime {provider}"] = {"error": "not in this build"}
-            continue
-        session = onnxruntime.InferenceSession(str(bundle / "model.onnx"), providers=[provider])
-        run = session.run
-        found[f"onnxruntime {provider}"] = timed(lambda run=run: run(None, {"images": image}), calls=20)  # type: ignore[misc]
-    return found
+    wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
+    return {f"onnxruntime {name}": way(name) for name in wanted if name in there}
 
 
-def within(context: Any, work: Callable[[], Any]) -> Any:
-    """Do something inside a context that can be entered again and again."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(context)
+def _model(prepared: Path) -> Any:
+    return load_checkpoint(prepared / "model.pt").build().cuda().to(memory_format=torch.channels_last)
+
+
+def _half(work: Callable[[], Any]) -> Any:
+    with torch.autocast("cuda", torch.float16):
         return work()
 
 
-def timed(work: Callable[[], Any], calls: int = CALLS) -> dict[str, float]:
-    """Median and spread over rounds of the mean time of a call, in ms, each call waited for."""
-    end = time.perf_counter() + 1.0
+def timed(work: Callable[[], Any]) -> dict[str, float]:
+    """Median and spread over rounds of the mean time of a call, in ms."""
+    end = time.perf_counter() + WARM_UP
     while time.perf_counter() < end:
         work()
         torch.cuda.synchronize()
     rounds = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        for _ in range(calls):
+        for _ in range(CALLS):
             work()
             torch.cuda.synchronize()
-        rounds.append((time.perf_counter() - start) / calls * 1000)
+        rounds.append((time.perf_counter() - start) / CALLS * 1000)
     return {"ms": statistics.median(rounds), "spread_ms": max(rounds) - min(rounds)}
-
-
-def main() -> None:
-    """Dispatch."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["answers", "bench"])
-    parser.add_argument("paths", type=Path, nargs="+")
-    options = parser.parse_args()
-    {"answers": answers, "bench": bench}[options.what](*options.paths)
 
 
 if __name__ == "__main__":

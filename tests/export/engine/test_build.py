@@ -240,3 +240,13 @@ def test_build_engine__of_tensorrt_rtx_without_a_gpu(bundle: Bundle, monkeypatch
     assert open_bundle(bundle.path).manifest.engines == (record,)
     assert build_engine(bundle.path, BuildOptions(), backend="tensorrt-rtx") == (record, False)
     assert "TensorRT-RTX 1.7.1.116" in said[0] and "a GPU is not needed" in said[0]
+
+
+def test_build_engine__a_log_begins_anew(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    jobs: list[dict[str, Any]] = []
+    _fake_machine(monkeypatch, jobs)
+    (tmp_path / "log").write_text("of another build")
+    build_engine(bundle.path, BuildOptions(), log=tmp_path / "log")
+    assert jobs[0]["log"] == str(tmp_path / "log") and (tmp_path / "log").read_text() == ""
+    build_engine(bundle.path, BuildOptions(), force=True)
+    assert jobs[1]["log"] is None

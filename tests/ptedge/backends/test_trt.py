@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -223,3 +224,14 @@ def test_log__keeps_the_last_errors_and_falls_back_to_warnings(device: FakeDrive
     for i in range(5):
         log.log(tensorrt.ILogger.ERROR, f"bad {i}")
     assert log.text() == "bad 2; bad 3; bad 4"
+
+
+def test_make_log__all_words_into_a_file_at_once(tmp_path: Path) -> None:
+    module = fake_tensorrt(FakeDriver(), TENSORS, _work)
+    with open(tmp_path / "words", "w+", encoding="utf-8") as file:
+        log = trt_runner.make_log(module, file=file)
+        log.log(module.ILogger.INFO, "a kernel was timed\n")
+        log.log(module.ILogger.ERROR, "no implementation")
+        lines = (tmp_path / "words").read_text().splitlines()  # though the file is still open
+    assert [line.split(maxsplit=2)[1:] for line in lines] == [["3", "a kernel was timed"], ["1", "no implementation"]]
+    assert log.text() == "no implementation"
