@@ -121,7 +121,7 @@ def evaluate_detections(
     """
     detections, samples = counted_images(detections, samples, convention)
     per_class = {
-        name: _evaluate_class([_of_class(d, s, label) for d, s in zip(detections, samples, strict=True)], convention)
+        name: _evaluate_class([of_class(d, s, label) for d, s in zip(detections, samples, strict=True)], convention)
         for label, name in enumerate(class_names)
     }
     return DetectionMetrics(
@@ -151,7 +151,7 @@ def match_detections(
     rows: list[tuple[NDArray[np.float64], ...]] = []
     for image_detections, sample in zip(detections, samples, strict=True):
         for label in range(num_classes):
-            found, truth, ignore = _of_class(image_detections, sample, label)
+            found, truth, ignore = of_class(image_detections, sample, label)
             overlap = overlaps(found.boxes, truth, ignore)
             matched = match_boxes(overlap, ignore, [threshold])[0]
             hit = matched >= 0
@@ -241,8 +241,17 @@ def _devkit_hits(images: Sequence[_Image], order: NDArray[np.intp]) -> list[NDAr
     return _hits(np.concatenate(rows, axis=1), order)
 
 
-def _of_class(detections: Detections, sample: Sample, label: int) -> _Image:
-    """Detections of a class, best score first and at most ``MAX_DETECTIONS``; its boxes; which of them to ignore."""
+def of_class(detections: Detections, sample: Sample, label: int) -> _Image:
+    """What counts in one image for one class.
+
+    Args:
+        detections: of the image.
+        sample: its labels.
+        label: the class.
+
+    Returns:
+        Its detections, best score first and at most ``MAX_DETECTIONS``; its boxes [G, 4]; which of them to ignore [G].
+    """
     own = np.flatnonzero(detections.labels == label)
     order = np.argsort(-detections.scores[own], kind="stable")[:MAX_DETECTIONS]
     mine = (sample.labels == label) | (sample.labels == ANY_CLASS)  # the latter are ignore boxes, always

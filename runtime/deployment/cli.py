@@ -47,6 +47,14 @@ GATE = grouped(
         show_default=True,
         help="How many times as long as the running version it may take.",
     ),
+    click.option("--labels", type=PATH, metavar="DATA", help="Labelled pictures of the place: compare AP50 on them."),
+    click.option(
+        "--max-loss",
+        type=click.FloatRange(0, 1),
+        default=0.05,
+        show_default=True,
+        help="AP50, or agreement with the mirror image, that it may lose.",
+    ),
     click.option(
         "--accept",
         type=click.Choice(NAMES),
@@ -83,9 +91,10 @@ def promote(
 ) -> None:
     """Have DEPLOYMENT run BUNDLE, if it passes the gate.
 
-    The gate looks at signature, classes, answers and speed on this machine, beside the version that runs. Whoever runs
-    the deployment (ptedge run DEPLOYMENT ...) takes the new version between two frames. A crash or a power loss at any
-    moment leaves the version before or the new one, whole.
+    The gate looks at signature, classes, answers and speed on this machine, beside the version that runs, and compares
+    both on the same --frames without labels and on --labels. Whoever runs the deployment (ptedge run DEPLOYMENT ...)
+    takes the new version between two frames. A crash or a power loss at any moment leaves the version before or the new
+    one, whole.
 
     Exit status: 0 when it runs there now, or did before; 1 when a check fails.
 

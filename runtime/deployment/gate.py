@@ -19,6 +19,7 @@ from ptedge.frames.source import open_frames
 
 from .answers import check_answers
 from .check import GateCheck
+from .compare import check_champion, check_labels
 from .options import GateOptions
 from .speed import check_speed
 
@@ -67,8 +68,38 @@ def run_gate(
         checks.append(check_answers(challenger, reference, frames))
         if checks[-1].passed:
             checks.append(check_speed(challenger, running, frames, options))
+            checks += compare(challenger, running, frames, options, problem)
     checks.append(check_estimate(bundle.manifest, running.manifest if running is not None else None, problem))
     return [dataclasses.replace(c, accepted=not c.passed and c.name in options.accept) for c in checks]
+
+
+def compare(
+    challenger: BundlePredictor,
+    champion: BundlePredictor | None,
+    frames: Sequence[NDArray[np.uint8]],
+    options: GateOptions,
+    problem: str,
+) -> list[GateCheck]:
+    """Champion against challenger, without labels and with them.
+
+    Args:
+        challenger: to be promoted.
+        champion: that runs, or ``None``, and
+        problem: why it is.
+        frames: of the place, may be none.
+        options: ``labels`` and ``max_loss``.
+    """
+    checks = []
+    if champion is not None and champion.class_names != challenger.class_names:
+        champion, problem = None, "it has other classes"
+    if champion is None or not frames:
+        why = problem if champion is None else "no --frames"
+        checks.append(GateCheck("champion", True, f"not compared: {why}", judged=False))
+    else:
+        checks.append(check_champion(champion, challenger, frames, options.max_loss))
+    if options.labels is not None:
+        checks.append(check_labels(champion, challenger, options.labels, options.max_loss))
+    return checks
 
 
 def check_signature(bundle: Bundle) -> GateCheck:

@@ -24,6 +24,8 @@ class GateOptions:
         seconds: of measuring, of each of the two bundles; 0 measures nothing.
         max_ms: milliseconds that nine of ten frames may take at most, from picture to detections; ``None`` for any.
         max_ratio: how many times as long as the running version it may take.
+        labels: labelled DATA of the place; ``None`` for none.
+        max_loss: of AP50, and of agreement where there are no labels, that the new version may lose, 0 to 1.
         accept: names of checks that may fail.
     """
 
@@ -35,12 +37,15 @@ class GateOptions:
     seconds: float = 5.0
     max_ms: float | None = None
     max_ratio: float = 1.25
+    labels: Path | None = None
+    max_loss: float = 0.05
     accept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require("limit", self.limit, 1)
         require_one_of("backend", self.backend, BACKENDS)
         require("seconds", self.seconds, 0)
+        require("max_loss", self.max_loss, 0, 1)
         require("max_ratio", self.max_ratio, 0, open_low=True)
         if self.max_ms is not None:
             require("max_ms", self.max_ms, 0, open_low=True)
