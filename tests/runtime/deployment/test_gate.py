@@ -36,7 +36,7 @@ def by_name(checks: list[GateCheck]) -> dict[str, GateCheck]:
 
 def test_run_gate__without_a_champion_nothing_is_compared(tmp_path: Path) -> None:
     checks = by_name(run_gate(open_bundle(numbered_bundle(tmp_path / "a", 0)), None, QUICK, print))
-    assert list(checks) == ["signature", "classes", "answers", "speed", "estimate"]
+    assert list(checks) == ["signature", "classes", "answers", "speed", "champion", "estimate"]
     assert not failed(list(checks.values()))
     assert [name for name, check in checks.items() if check.judged] == ["answers"]
 
