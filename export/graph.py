@@ -12,12 +12,13 @@ from ptedge.detector.cluster import cluster_sigma
 from ptedge.detector.config import ROI_WEIGHTS, RPN_WEIGHTS, STRIDE
 from ptedge.detector.gaussian import calibrate_sides, corner_sigma, decode, logit_to_variance
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.detector.roi_heads import ROIHead
 from ptedge.graph_contract import SIDE_OFFSET, SIGMA_SCALE
 
 from .graph_ops import best_rows, fixpoint_nms, roi_feature_order, static_roi_align, take_rows
 
-DEAD = -1.0  # score of a row that takes no further part: below every probability
-ROUNDS = 16  # of the NMS fixpoint in each block; real frames need 3 to 8, an evenly black one 10
+# of the NMS fixpoint in each block; frames need up to 9 and 6, even ones up to 15 and 1 (docs/results.md)
+PROPOSAL_ROUNDS, ROUNDS = 16, 12
 
 
 class StaticOutput(NamedTuple):
@@ -91,11 +92,7 @@ class StaticGraph(nn.Module):
             self.fc1 = nn.Linear(head.fc1.in_features, head.fc1.out_features)
             self.fc1.weight.copy_(head.fc1.weight[:, order.to(head.fc1.weight.device)])
             self.fc1.bias.copy_(head.fc1.bias)
-            # one product instead of three that are too narrow to be efficient
-            predictors = [p for p in (head.logits, head.deltas, head.variances) if p is not None]
-            self.predictor = nn.Linear(head.fc2.out_features, sum(p.out_features for p in predictors))
-            self.predictor.weight.copy_(torch.cat([p.weight for p in predictors]))
-            self.predictor.bias.copy_(torch.cat([p.bias for p in predictors]))
+            self.predictor = _joined_predictors(head)
 
     def forward(self, images: Tensor) -> StaticOutput:
         """Detections of a batch.
@@ -147,11 +144,8 @@ class StaticGraph(nn.Module):
         before, after = config.rpn_test_top_n
         _, index = best_rows(objectness, before)
         boxes = self._clip(decode(take_rows(deltas, index), self.anchor_boxes[index], RPN_WEIGHTS))
-        keep, converged = fixpoint_nms(boxes, _has_area(boxes), config.rpn_nms, rounds=ROUNDS)
-        # survivors first, each group in order of objectness: every rank is a different number, so no ties
-        rank = torch.arange(keep.shape[1], 0, -1, dtype=keep.dtype, device=keep.device)
-        kept_rank, row = best_rows(keep * rank, after)
-        alive = (kept_rank > 0).to(boxes.dtype)
+        keep, converged = fixpoint_nms(boxes, _has_area(boxes), config.rpn_nms, rounds=PROPOSAL_ROUNDS)
+        row, alive = _first_kept(keep, after)
         return take_rows(boxes, row), alive, converged
 
     def classify(self, seen: Tensor, proposals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -167,16 +161,13 @@ class StaticGraph(nn.Module):
         head, K = self.model.roi_head, self.model.num_classes
         pooled = static_roi_align(seen, proposals, 1.0 / STRIDE)
         hidden = F.relu(head.fc2(F.relu(self.fc1(pooled))))
-        rows = self.predictor(hidden)  # [B, R, K+1 + 4K (+ 4K)]
-        logits, deltas = rows[..., : K + 1], rows[..., K + 1 : 5 * K + 1].unflatten(-1, (K, 4))
+        rows = self.predictor(hidden)  # [B, R, K+1 + 8K (or 4K)]
+        logits, sides = torch.split(rows, [K + 1, self.predictor.out_features - (K + 1)], dim=-1)
+        sides = sides.reshape(*rows.shape[:-1], K, -1)  # [B, R, K, 8 (or 4)]
         if head.variances is None:
-            return logits, deltas, torch.zeros_like(deltas)
-        variance_logits = rows[..., 5 * K + 1 :].unflatten(-1, (K, 4))
-        return (
-            logits,
-            deltas,
-            logit_to_variance(variance_logits, head.variance_floor, head.variance_ceiling),
-        )
+            return logits, sides, torch.zeros_like(sides)
+        deltas, variance_logits = torch.split(sides, 4, dim=-1)
+        return logits, deltas, logit_to_variance(variance_logits, head.variance_floor, head.variance_ceiling)
 
     def detect(
         self, rows: tuple[Tensor, Tensor, Tensor], proposals: Tensor, alive: Tensor, rpn_converged: Tensor
@@ -192,39 +183,41 @@ class StaticGraph(nn.Module):
         config, K = self.model.config, self.model.num_classes
         logits, deltas, variances = rows
         probabilities = logits.softmax(dim=-1)
-        entropy = -(probabilities * logits.log_softmax(dim=-1)).sum(-1)  # [B, R]
-        scores = probabilities[..., :K]  # [B, R, K]
+        entropy = -(probabilities * logits.log_softmax(dim=-1)).sum(-1, keepdim=True)  # [B, R, 1]
+        scores = torch.split(probabilities, [K, 1], dim=-1)[0]  # [B, R, K]
         if config.score_rule == "certainty":
             scores = scores * (1.0 - variances.mean(dim=-1))
-        scores = torch.where((scores > config.score_threshold) & (alive.unsqueeze(-1) > 0), scores, DEAD)
-
-        scores, pair = best_rows(scores.flatten(1), config.candidates)  # [B, M]
+        # rows that are no proposals get score 0, which no threshold lets pass
+        scores, pair = best_rows((scores * alive.unsqueeze(-1)).flatten(1), config.candidates)  # [B, M]
         row = pair if K == 1 else torch.div(pair, K, rounding_mode="floor")
-        labels = (pair - row * K).to(torch.int32)
-        references = take_rows(proposals, row)
-        decoded = decode(take_rows(deltas.flatten(1, 2), pair), references, ROI_WEIGHTS)
-        sigma = corner_sigma(take_rows(variances.flatten(1, 2), pair), decoded, references, ROI_WEIGHTS)
+        labels = (pair - row * K).to(scores.dtype)
+        references, entropy = torch.split(take_rows(torch.cat([proposals, entropy], dim=-1), row), [4, 1], dim=-1)
+        sides = take_rows(torch.cat([deltas, variances], dim=-1).flatten(1, 2), pair)  # [B, M, 8]
+        chosen_deltas, chosen_variances = torch.split(sides, 4, dim=-1)
+        decoded = decode(chosen_deltas, references, ROI_WEIGHTS)
+        sigma = corner_sigma(chosen_variances, decoded, references, ROI_WEIGHTS)
         boxes = self._clip(decoded)
-        above = (scores > 0).to(boxes.dtype) * _has_area(boxes)
+        above = (scores > config.score_threshold).to(boxes.dtype) * _has_area(boxes)
         keep, converged = fixpoint_nms(boxes, above, config.nms, labels if K > 1 else None, rounds=ROUNDS)
 
-        rank = torch.arange(keep.shape[1], 0, -1, dtype=keep.dtype, device=keep.device)
-        kept_rank, best = best_rows(keep * rank, config.max_detections)
-        valid = kept_rank > 0  # [B, D]
-        kept, kept_sigma = take_rows(boxes, best), take_rows(sigma, best)
+        best, valid = _first_kept(keep, config.max_detections)
+        fields = torch.cat([boxes, sigma, *(x.unsqueeze(-1) for x in (scores, labels)), entropy], dim=-1)
+        # rows that are no detection are zero from here on, and stay it
+        fields = take_rows(fields, best) * valid.unsqueeze(-1)
+        kept, kept_sigma, kept_scores, kept_labels, kept_entropy = torch.split(fields, [4, 4, 1, 1, 1], dim=-1)
         if config.clustered:
             # suppression has no IoU to lend: it compares areas, each box with the worse ones only, and not by detection
-            same_class = None if K == 1 else take_rows(labels, best).unsqueeze(-1) == labels.unsqueeze(-2)
+            same_class = None if K == 1 else kept_labels == labels.unsqueeze(-2)
             kept_sigma = cluster_sigma(kept, boxes, scores * above, sigma, same_class)
-        padding = config.max_detections - best.shape[1]  # a small graph may have fewer pairs than D
         kept, kept_sigma = calibrate_sides(kept, kept_sigma, self.side_offset, self.sigma_scale)
+        padding = config.max_detections - best.shape[1]  # a small graph may have fewer pairs than D
         return StaticOutput(
-            boxes=_fill(self._clip(kept), valid, padding),
-            scores=_fill(take_rows(scores, best), valid, padding),
-            labels=_fill(take_rows(labels, best), valid, padding),
-            sigma=_fill(kept_sigma, valid, padding),
-            num_detections=valid.to(torch.int32).sum(1, dtype=torch.int32),
-            entropy=_fill(take_rows(take_rows(entropy, row), best), valid, padding),
+            boxes=_pad(self._clip(kept), padding),
+            scores=_pad(kept_scores.flatten(1), padding),
+            labels=_pad(kept_labels.flatten(1).to(torch.int32), padding),
+            sigma=_pad(kept_sigma, padding),
+            num_detections=valid.sum(1).to(torch.int32),
+            entropy=_pad(kept_entropy.flatten(1), padding),
             converged=(rpn_converged * converged).to(torch.int32),
         )
 
@@ -232,20 +225,47 @@ class StaticGraph(nn.Module):
         # torchvision's clip_boxes_to_image, which the detector uses, takes x and y apart and stacks them again: traced,
         # that is slices and a concatenation around every clip, where this is a maximum and a minimum
         height, width = self.input_size
-        return torch.minimum(boxes.clamp(min=0.0), boxes.new_tensor([width, height, width, height]))
+        return torch.minimum(F.relu(boxes), boxes.new_tensor([width, height, width, height]))
+
+
+def _joined_predictors(head: ROIHead) -> nn.Linear:
+    """One product instead of three that are too narrow to be efficient; what belongs to a class stands together.
+
+    Rows: K+1 class logits, then for each class 4 delta means and, where there are any, 4 variance logits.
+    """
+    sides = [p for p in (head.deltas, head.variances) if p is not None]
+    joined = nn.Linear(head.fc2.out_features, sum(p.out_features for p in (head.logits, *sides)))
+    for name in ("weight", "bias"):
+        by_class = [getattr(p, name).unflatten(0, (head.num_classes, 4)) for p in sides]  # [K, 4, ...]
+        getattr(joined, name).copy_(torch.cat([getattr(head.logits, name), torch.cat(by_class, dim=1).flatten(0, 1)]))
+    return joined
+
+
+def _first_kept(keep: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The first rows that stayed, and after them others.
+
+    Args:
+        keep: [B, N] 1.0 for rows that stay, best first.
+        count: rows wanted; at most N are given.
+
+    Returns:
+        Indices [B, n]; [B, n] 1.0 for those that stayed, 0.0 for what fills the rest.
+    """
+    # every rank is a different number, so there are no ties
+    rank = torch.arange(keep.shape[1], 0, -1, dtype=keep.dtype, device=keep.device)
+    ranks, row = best_rows(keep * rank, count)
+    return row, ranks.clamp(max=1.0)
 
 
 def _has_area(boxes: Tensor) -> Tensor:
     """[..., N] 1.0 for boxes [..., N, 4] with area; comparisons and products only, no reduction over booleans."""
-    size = boxes[..., 2:] - boxes[..., :2]
-    return ((size[..., 0] > 0) & (size[..., 1] > 0)).to(boxes.dtype)
+    top_left, bottom_right = torch.split(boxes, 2, dim=-1)
+    width, height = torch.split(bottom_right - top_left, 1, dim=-1)
+    return (torch.minimum(width, height) > 0).to(boxes.dtype).squeeze(-1)
 
 
-def _fill(values: Tensor, valid: Tensor, padding: int) -> Tensor:
-    """Zero the rows that are not valid, and append ``padding`` rows of zeros."""
-    mask = valid if values.dim() == 2 else valid.unsqueeze(-1)
-    values = torch.where(mask, values, torch.zeros_like(values))
-    if padding == 0:
+def _pad(values: Tensor, rows: int) -> Tensor:
+    """Append rows of zeros: [B, n, ...] -> [B, n + rows, ...]."""
+    if rows == 0:
         return values
-    zeros = values.new_zeros((values.shape[0], padding, *values.shape[2:]))
-    return torch.cat([values, zeros], dim=1)
+    return torch.cat([values, values.new_zeros((values.shape[0], rows, *values.shape[2:]))], dim=1)

@@ -18,63 +18,76 @@ def fixpoint_nms(
     alive: Tensor,
     iou_threshold: float,
     labels: Tensor | None = None,
-    rounds: int = 16,
-    block: int = 256,
+    rounds: int = 12,
+    block: int = 640,
 ) -> tuple[Tensor, Tensor]:
     """Greedy non-maximum suppression as a fixpoint, without data-dependent shapes.
 
     With M[i, j] = 1 where box i comes before j and overlaps it, the survivors are the only solution of
-    ``keep = alive and not any(keep and M)``. Iterating that reaches it after as many rounds as the longest chain of
-    boxes that suppress each other. Boxes are taken in blocks, best first: a finished block suppresses all later ones
-    in one matrix product, so chains are cut at block borders and only half of M is ever computed.
+    ``keep = alive and not any(keep and M)``. Iterating that from ``alive`` gives bounds in turns, each nearer than the
+    last: after an even number of rounds nothing is missing, after an odd number nothing is too much. Where two meet,
+    they are the answer; that takes as many rounds as the longest chain of boxes that suppress each other. Boxes beyond
+    ``block`` are taken in blocks, best first: a finished block suppresses all later ones in one matrix product, so
+    chains are cut at block borders and memory stays small.
 
     Args:
-        boxes: [..., N, 4] xyxy, best score first.
+        boxes: [..., N, 4] xyxy, best score first, x1 <= x2 and y1 <= y2.
         alive: [..., N] 1.0 for boxes that take part, 0.0 for the others.
         iou_threshold: a box is suppressed by a better survivor of IoU above this.
         labels: [..., N] class of each box, or ``None``: only boxes of one class suppress each other.
-        rounds: iterations a block.
+        rounds: iterations a block; even, so that a box too many is kept where they do not suffice, and none is lost.
         block: boxes a block.
 
     Returns:
         keep [..., N] 1.0 for survivors; converged [...] 1.0 where the last round changed nothing in any block, which
         proves that keep is the answer of greedy NMS.
     """
-    N = boxes.shape[-2]
-    # IoU > t is intersection > t / (1 + t) * (area_i + area_j): no division, and no union to compute
-    area = (boxes[..., 2:] - boxes[..., :2]).clamp(min=0).prod(-1, keepdim=True)
-    fields = [boxes, area * (iou_threshold / (1.0 + iou_threshold))]
-    if labels is not None:
-        fields.append(labels.unsqueeze(-1).to(boxes.dtype))
-    rows = torch.cat(fields, dim=-1)  # [..., N, 5 or 6]
-    columns = rows.transpose(-1, -2)  # [..., 5 or 6, N]
-    alive = alive.unsqueeze(-2)  # [..., 1, N]
+    rows = _overlap_fields(boxes, iou_threshold, labels)  # [..., N, F]
+    columns = rows.transpose(-1, -2)  # [..., F, N]
+    entering = alive.unsqueeze(-2)  # [..., 1, N], of the boxes that are left
     done: list[Tensor] = []
-    converged: list[Tensor] = []
-    for start in range(0, N, block):
-        size = min(block, N - start)
-        entering = alive[..., :size]  # of the boxes from start on
-        overlap = _overlap(rows[..., start : start + size, :], columns[..., start:])  # [..., size, N - start]
-        # inside the block only earlier boxes suppress; in the columns behind it all rows do
-        within = overlap[..., :size].triu(1)
+    changed: list[Tensor] = []
+    while True:
+        left = rows.shape[-2]
+        size = min(block, left)
+        here, columns_here, columns_left, entering_left = rows, columns, columns, entering
+        if size < left:
+            here, rows = torch.split(rows, [size, left - size], dim=-2)
+            columns_here, columns_left = torch.split(columns, [size, left - size], dim=-1)
+            entering, entering_left = torch.split(entering, [size, left - size], dim=-1)
+        earlier = torch.ones(size, size, dtype=torch.bool, device=boxes.device).triu(1)
+        within = (_overlap(here, columns_here) & earlier).to(boxes.dtype)
         keep, previous = entering, entering
         for _ in range(rounds):
             # the product counts suppressors, so this is 1 exactly for living boxes that have none
             keep, previous = torch.relu(entering - torch.matmul(keep, within)), keep
         done.append(keep)
-        converged.append((keep - previous).abs().amax((-1, -2)))
-        if start + size < N:
-            alive = torch.relu(alive[..., size:] - torch.matmul(keep, overlap[..., size:]))
-    changed = torch.stack(converged, dim=-1).amax(-1)
-    return torch.cat(done, dim=-1).squeeze(-2), 1.0 - changed
+        changed.append((keep - previous).abs().amax((-1, -2)))
+        if size == left:
+            break
+        entering = torch.relu(entering_left - torch.matmul(keep, _overlap(here, columns_left).to(boxes.dtype)))
+        columns = columns_left
+    if len(done) == 1:
+        return done[0].squeeze(-2), 1.0 - changed[0]
+    return torch.cat(done, dim=-1).squeeze(-2), 1.0 - torch.stack(changed, dim=-1).amax(-1)
+
+
+def _overlap_fields(boxes: Tensor, iou_threshold: float, labels: Tensor | None) -> Tensor:
+    """What :func:`_overlap` compares: [..., N, 4] -> [..., N, 5 or 6].
+
+    IoU > t is intersection > t / (1 + t) * (area_i + area_j): no division, and no union to compute. So each box brings
+    its sides, its share of what the intersection must exceed, and its class where classes count.
+    """
+    top_left, bottom_right = torch.split(boxes, 2, dim=-1)
+    width, height = torch.split(bottom_right - top_left, 1, dim=-1)
+    fields = [boxes, width * height * (iou_threshold / (1.0 + iou_threshold))]
+    if labels is not None:
+        fields.append(labels.unsqueeze(-1).to(boxes.dtype))
+    return torch.cat(fields, dim=-1)
 
 
 def _overlap(rows: Tensor, columns: Tensor) -> Tensor:
-    """1.0 where a row's box and a column's overlap above the threshold: [..., n, F] x [..., F, m] -> [..., n, m].
-
-    The F fields are x1, y1, x2, y2, the share of the area that the intersection must exceed, and the class where
-    classes count.
-    """
+    """True where a row's box and a column's overlap above the threshold: [..., n, F] x [..., F, m] -> [..., n, m]."""
     x1, y1, x2, y2, share, *label = torch.split(rows, 1, dim=-1)
     column_x1, column_y1, column_x2, column_y2, column_share, *column_label = torch.split(columns, 1, dim=-2)
     width = torch.relu(torch.minimum(x2, column_x2) - torch.maximum(x1, column_x1))
@@ -83,7 +96,7 @@ def _overlap(rows: Tensor, columns: Tensor) -> Tensor:
     overlap: Tensor = width * height > share + column_share
     if label:
         overlap = overlap & (label[0] == column_label[0])
-    return overlap.to(rows.dtype)
+    return overlap
 
 
 def static_roi_align(features: Tensor, boxes: Tensor, spatial_scale: float) -> Tensor:
@@ -94,7 +107,7 @@ def static_roi_align(features: Tensor, boxes: Tensor, spatial_scale: float) -> T
 
     Args:
         features: [B, C, h, w].
-        boxes: [B, R, 4] xyxy in image pixels.
+        boxes: [B, R, 4] xyxy in image pixels, within the image: every sampling point then lies on the features.
         spatial_scale: feature cells a pixel, e.g. 1 / 16.
 
     Returns:
@@ -105,8 +118,7 @@ def static_roi_align(features: Tensor, boxes: Tensor, spatial_scale: float) -> T
     """
     B, C, h, w = features.shape
     R = boxes.shape[1]
-    x_weights = _bin_weights(boxes[..., 0], boxes[..., 2], w, spatial_scale)  # [B, R, 7, w]
-    y_weights = _bin_weights(boxes[..., 1], boxes[..., 3], h, spatial_scale)  # [B, R, 7, h]
+    x_weights, y_weights = _bin_weights(boxes, (w, h), spatial_scale)  # [B, R, 7, w], [B, R, 7, h]
     # channels last in two steps that are plain matrix transposes: runtimes are slow at the general one
     cells = features.reshape(B, C, h * w).transpose(1, 2).reshape(B, h, w, C)
     if _x_first(h, w):
@@ -124,18 +136,34 @@ def _x_first(h: int, w: int) -> bool:
     return w >= h
 
 
-def _bin_weights(low: Tensor, high: Tensor, length: int, spatial_scale: float) -> Tensor:
-    """Weight of each cell along one axis in the mean over a bin's sampling points: [..., R] -> [..., R, 7, length]."""
-    bins = torch.arange(ROI_SIZE, dtype=low.dtype, device=low.device)
+def _bin_weights(boxes: Tensor, lengths: tuple[int, int], spatial_scale: float) -> tuple[Tensor, Tensor]:
+    """Weight of each cell in the mean over a bin's sampling points, along x and along y.
+
+    Lengths are in units of ``SAMPLES`` cells, which is exact and makes a hat of two sampling points half as high.
+
+    Args:
+        boxes: [..., R, 4] xyxy in image pixels, within the image.
+        lengths: cells in x and in y.
+        spatial_scale: cells a pixel.
+
+    Returns:
+        [..., R, 7, w] and [..., R, 7, h].
+    """
+    bins = torch.arange(ROI_SIZE, dtype=boxes.dtype, device=boxes.device)
     # all first sampling points of the bins, then all second ones
-    offsets = torch.cat([(bins + (k + 0.5) / SAMPLES) / ROI_SIZE for k in range(SAMPLES)])  # [14]
-    start = low.unsqueeze(-1) * spatial_scale - 0.5
-    position = start + ((high - low) * spatial_scale).unsqueeze(-1) * offsets  # [..., R, 14]
-    inside = ((position >= -1.0) & (position <= float(length))).to(low.dtype) / SAMPLES
-    position = position.clamp(0.0, float(length - 1)).unsqueeze(-1)
-    cells = torch.arange(length, dtype=low.dtype, device=low.device)
-    hats = torch.relu(1.0 - (position - cells).abs()) * inside.unsqueeze(-1)  # [..., R, 14, length]
-    return hats[..., :ROI_SIZE, :] + hats[..., ROI_SIZE:, :]
+    offsets = torch.cat([(bins + (k + 0.5) / SAMPLES) / ROI_SIZE for k in range(SAMPLES)]).unsqueeze(-1)  # [14, 1]
+    low, high = torch.split(boxes, 2, dim=-1)  # [..., R, 2]
+    start = low * (spatial_scale / SAMPLES) - 0.5 / SAMPLES
+    extent = (high - low) * (spatial_scale / SAMPLES)
+    position = start.unsqueeze(-2) + extent.unsqueeze(-2) * offsets  # [..., R, 14, 2]
+    last = boxes.new_tensor([(length - 1) / SAMPLES for length in lengths])
+    weights = []
+    for along, length in zip(torch.split(torch.minimum(torch.relu(position), last), 1, dim=-1), lengths, strict=True):
+        cells = torch.arange(length, dtype=boxes.dtype, device=boxes.device) / SAMPLES
+        hats = torch.relu(1.0 / SAMPLES - (along - cells).abs())  # [..., R, 14, length]
+        first, second = torch.split(hats, ROI_SIZE, dim=-2)
+        weights.append(first + second)
+    return weights[0], weights[1]
 
 
 def roi_feature_order(channels: int, h: int, w: int) -> Tensor:
@@ -173,12 +201,13 @@ def take_rows(values: Tensor, indices: Tensor) -> Tensor:
     """Rows of each image.
 
     Args:
-        values: [B, N] or [B, N, F].
+        values: [B, N, F].
         indices: [B, n].
 
     Returns:
-        [B, n] or [B, n, F].
+        [B, n, F].
     """
-    if values.dim() == 2:
-        return values.gather(1, indices)
-    return values.gather(1, indices.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
+    B, N = values.shape[:2]
+    if B > 1:  # one gather along one axis; a gather of elements needs an index for each of them
+        indices = indices + N * torch.arange(B, device=indices.device).unsqueeze(1)
+    return values.flatten(0, 1)[indices]

@@ -37,9 +37,16 @@ def logit_to_variance(logit: Tensor, floor: float, ceiling: float = 1.0) -> Tens
     return floor + (ceiling - floor) * torch.sigmoid(logit)
 
 
+def box_size(boxes: Tensor) -> Tensor:
+    """Widths and heights [..., 2] of boxes [..., 4]; here and below split, since traced slices cost arithmetic."""
+    top_left, bottom_right = torch.split(boxes, 2, dim=-1)
+    return bottom_right - top_left
+
+
 def _centre_size(boxes: Tensor) -> tuple[Tensor, Tensor]:
-    size = boxes[..., 2:] - boxes[..., :2]
-    return boxes[..., :2] + 0.5 * size, size
+    top_left, bottom_right = torch.split(boxes, 2, dim=-1)
+    size = bottom_right - top_left
+    return top_left + 0.5 * size, size
 
 
 def encode(boxes: Tensor, references: Tensor, weights: Weights) -> Tensor:
@@ -74,11 +81,11 @@ def decode(deltas: Tensor, references: Tensor, weights: Weights) -> Tensor:
         [..., 4] xyxy in pixels, not clipped.
     """
     ref_centre, ref_size = _centre_size(references)
-    wx, wy, ww, wh = weights
-    shift = torch.stack([deltas[..., 0] / wx, deltas[..., 1] / wy], dim=-1)
-    scale = torch.stack([deltas[..., 2] / ww, deltas[..., 3] / wh], dim=-1).clamp(max=MAX_LOG_SCALE)
+    if any(weight != 1.0 for weight in weights):
+        deltas = deltas / deltas.new_tensor(weights)
+    shift, scale = torch.split(deltas, 2, dim=-1)
     centre = ref_centre + shift * ref_size
-    half = 0.5 * torch.exp(scale) * ref_size
+    half = 0.5 * torch.exp(scale.clamp(max=MAX_LOG_SCALE)) * ref_size
     return torch.cat([centre - half, centre + half], dim=-1)
 
 
@@ -101,11 +108,9 @@ def corner_sigma(variances: Tensor, boxes: Tensor, references: Tensor, weights: 
     Reference:
         method.md section 1, "Sigma in pixels".
     """
-    weight = variances.new_tensor(weights)
-    ref_size = references[..., 2:] - references[..., :2]
-    size = boxes[..., 2:] - boxes[..., :2]
-    centre_variance = variances[..., :2] * (ref_size / weight[:2]) ** 2
-    size_variance = variances[..., 2:] * (size / weight[2:]) ** 2
+    sizes = torch.cat([box_size(references), box_size(boxes)], dim=-1)
+    pixels = variances * (sizes / variances.new_tensor(weights)) ** 2
+    centre_variance, size_variance = torch.split(pixels, 2, dim=-1)
     sigma = torch.sqrt(centre_variance + 0.25 * size_variance)
     return torch.cat([sigma, sigma], dim=-1)
 
@@ -125,7 +130,7 @@ def calibrate_sides(boxes: Tensor, sigma: Tensor, offset: Tensor, scale: Tensor)
     Reference:
         method.md section 1, "Calibrated sides".
     """
-    size = boxes[..., 2:] - boxes[..., :2]
+    size = box_size(boxes)
     return boxes - offset * torch.cat([size, size], dim=-1), sigma * scale
 
 

@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # after ptedge, since tests hol
 from build_ahead import AheadBuilder, untrained_graph
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "12.0")
+KINDS = ("elementwise", "cast", "shuffle", "slice", "matrix_multiply", "constant")  # layers that are not the network's
 REFUSED = ("7.5",)  # FP32 products of matrices are not supported there, and every graph has some
 
 
@@ -49,8 +50,8 @@ def main() -> int:
                     continue
                 took = time.monotonic() - began
                 print(f"{backbone} {precision} {capability}: {built.size / 1e6:.1f} MB, {took:.1f} s", flush=True)
-                most = ", ".join(f"{count} {kind}" for kind, count in built.layers.most_common(6))
-                counted = f"{built.layers.total()} layers: {most}"
+                kinds = ", ".join(f"{built.layers[kind]} {kind}" for kind in KINDS)
+                counted = f"{built.layers.total()} layers: {kinds}"
             print(f"{backbone} {precision}: {counted or 'no engine'}", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(f"TensorRT-RTX {builder.version}, {options.size}, {peak} MB at most, {wrong} refused that should not be")

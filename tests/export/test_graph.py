@@ -145,6 +145,7 @@ def test_static_graph__converged_speaks_of_the_proposals_too(first: float, both:
 
 
 def test_static_graph__too_few_rounds_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptedge.export.graph.PROPOSAL_ROUNDS", 1)
     monkeypatch.setattr("ptedge.export.graph.ROUNDS", 1)
     model = make_model()
     with torch.no_grad():
