@@ -18,6 +18,7 @@ from ptedge.errors import ArtifactError, PtedgeError
 from ptedge.machine.memory import main_memory, resident_memory
 
 from ..slot import LoadedModel, ModelSlot
+from . import crashes
 from .answers import made_images
 from .change import rollback
 from .history import Entry, State, append, now
@@ -26,6 +27,7 @@ from .trial import Trial
 
 LOOK = 2.0  # seconds between two looks at the history
 WARM_CALLS = 3
+MOST_CRASHES = 3  # of runs in the probation of a version, until it is not tried again
 ROOM = 1.2  # times the memory that the running version took must be free
 
 Load = Callable[[Path], BundlePredictor]
@@ -57,6 +59,7 @@ class Follower:
         self._switches: list[dict[str, Any]] = []
         self._refused: set[str] = set()
         self._trial: Trial | None = None
+        self._mark: str | None = None
         before = resident_memory()
         self.slot = ModelSlot(self._open_first())
         self._needs = max(0, resident_memory() - before)
@@ -78,6 +81,7 @@ class Follower:
             self._thread.join()
             with contextlib.suppress(PtedgeError):
                 self._judge()
+        crashes.end(self._deployment.store, self._mark)
 
     def to_json(self) -> dict[str, Any]:
         """For the report and ``/status.json``."""
@@ -157,12 +161,16 @@ class Follower:
 
     def _begin_trial(self, champion: LoadedModel, challenger: LoadedModel) -> None:
         self._trial = self.slot.trial = Trial(self.slot, champion, challenger, self._probation)
+        promotion = self._state.promoted.get(str(challenger.version), 0)
+        self._mark = crashes.begin(self._deployment.store, promotion)
 
     def _end_trial(self) -> None:
         """Groups of a version that failed must not reach it: the slot keeps the trial for them."""
         if self._trial is not None and not self._trial.failed:
             self.slot.trial = None
         self._trial = None
+        crashes.end(self._deployment.store, self._mark)
+        self._mark = None
 
     def _on_probation(self, state: State) -> bool:
         version = state.version
@@ -173,14 +181,22 @@ class Follower:
         while True:
             version, state = str(self._state.version), self._state
             try:
+                if self._on_probation(state):
+                    self._refuse_crashed(version)
                 return self._open(state, version)
             except PtedgeError as error:
                 if not self._on_probation(state):
                     raise
-                self._log(f"{self._deployment.path}: {version} cannot be loaded: {error}")
-                self._roll_back(version, f"it cannot be loaded: {error}")
+                self._log(f"{self._deployment.path}: {version} is not taken: {error}")
+                self._roll_back(version, str(error))
                 if self._state.version == version:
                     raise
+
+    def _refuse_crashed(self, version: str) -> None:
+        """Raises ArtifactError where the version took several runs with it."""
+        died = crashes.crashes(self._deployment.store, self._state.promoted[version])
+        if died >= MOST_CRASHES:
+            raise ArtifactError(f"{died} runs died in its probation")
 
     def _try_first(self) -> None:
         """Load the version before beside one that is on probation still.

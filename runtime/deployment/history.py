@@ -74,6 +74,7 @@ class State:
         files: of each version, name -> sha256.
         withdrawn: version -> why it was rolled back, until it is promoted again.
         kept: versions that have passed their probation since they were promoted.
+        promoted: version -> number of the entry that promoted it last.
     """
 
     number: int = 0
@@ -81,6 +82,7 @@ class State:
     files: dict[str, dict[str, str]] = field(default_factory=dict)
     withdrawn: dict[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
+    promoted: dict[str, int] = field(default_factory=dict)
 
     @property
     def version(self) -> str | None:
@@ -94,8 +96,9 @@ class State:
 
     def after(self, entry: Entry) -> State:
         """The state that an entry leads to."""
-        running, withdrawn, kept = self.running, dict(self.withdrawn), self.kept
+        running, withdrawn, kept, promoted = self.running, dict(self.withdrawn), self.kept, self.promoted
         if entry.action == "promote":
+            promoted = promoted | {entry.version: entry.number}
             withdrawn.pop(entry.version, None)
             kept -= {entry.version}
             running = (*(v for v in running if v != entry.version), entry.version)
@@ -106,7 +109,7 @@ class State:
         else:
             kept |= {entry.version}
         files = self.files | ({entry.version: entry.files} if entry.files else {})
-        return State(entry.number, running, files, withdrawn, kept)
+        return State(entry.number, running, files, withdrawn, kept, promoted)
 
 
 def state_of(entries: Sequence[Entry]) -> State:

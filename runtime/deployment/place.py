@@ -18,6 +18,7 @@ from ptedge.stores.opening import open_store
 from ptedge.stores.store import Store
 from ptedge.stores.tree import put_folder
 
+from .crashes import FOLDER as TRIALS
 from .history import FOLDER, Entry, State, key_of, read_history, state_of
 
 VERSIONS = "versions/"
@@ -135,7 +136,7 @@ def new_deployment(path: Path) -> Deployment:
     Raises:
         OutputError: something else is there.
     """
-    own = {VERSIONS.rstrip("/"), FOLDER.rstrip("/")}
+    own = {name.rstrip("/") for name in (VERSIONS, FOLDER, TRIALS)}
     there = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
     # hidden: the lock, and what a killed command left
     if path.is_file() or any(name not in own and not name.startswith(".") for name in there):

@@ -200,7 +200,7 @@ def test_open__a_version_that_is_not_whole_gives_way_to_the_one_before(tmp_path:
         followed(deployment)
     follower, told = followed(deployment, probation=60)
     assert set(detect(follower, 3)) == {first}
-    assert deployment.state().version == first and "cannot be loaded" in told[0]
+    assert deployment.state().version == first and "is not taken: " in told[0]
 
 
 def test_open__what_cannot_be_recorded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,3 +212,19 @@ def test_open__what_cannot_be_recorded_is_told(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(ArtifactError):
         Follower(deployment, load, told.append, 60)
     assert "was not recorded" in told[-1]
+
+
+def test_open__a_version_that_runs_die_of_is_not_tried_for_ever(tmp_path: Path) -> None:
+    deployment = deployed(tmp_path, 2)
+    first, second = (entry.version for entry in deployment.history())
+    for _ in range(follow.MOST_CRASHES):
+        follower, _ = followed(deployment, probation=60)
+        assert follower.slot.current.version == second
+        follower.close()  # as it should be: no crash
+    for _ in range(follow.MOST_CRASHES):
+        follower, _ = followed(deployment, probation=60)  # never closed; this process stands for one that is gone
+        assert follower.slot.current.version == second
+    follower, told = followed(deployment, probation=60)
+    assert follower.slot.current.version == first
+    assert "3 runs died in its probation" in told[0]
+    assert deployment.state().withdrawn == {second: "3 runs died in its probation"}
