@@ -1,4 +1,4 @@
-"""Make OUT/bundle from an untrained detector, and OUT/frames: what a device test needs, without any training.
+"""Make OUT/bundle, OUT/split (two graphs) and OUT/frames, without any training: what a device test needs.
 
 usage: make_bundle.py OUT [HEIGHTxWIDTH]
 """
@@ -28,8 +28,9 @@ def main() -> None:
     config = ModelConfig(weights="none", input_size=(height, width))
     model = ProbabilisticFasterRCNN(config, len(CLASS_NAMES))
     save_checkpoint(out / "model.pt", Checkpoint(config, CLASS_NAMES, model.state_dict()))
-    command = [sys.executable, "-m", "ptedge", "export", str(out / "model.pt"), "--out", str(out / "bundle")]
-    subprocess.run(command, check=True)
+    command = [sys.executable, "-m", "ptedge", "export", str(out / "model.pt"), "--out"]
+    subprocess.run([*command, str(out / "bundle")], check=True)
+    subprocess.run([*command, str(out / "split"), "--split"], check=True)
 
     frames = out / "frames"
     frames.mkdir(parents=True, exist_ok=True)

@@ -165,6 +165,8 @@ def open_bundle(path: Path, trust: Trust | None = None) -> Bundle:
     if not path.is_dir():
         if trust is not None:
             raise ArtifactError(f"{path} carries no signature, so --trust cannot check it. Give its bundle folder")
+        if path.name == SECOND_NAME:
+            raise ArtifactError(f"{path} is the second stage of a model in two graphs. Give its bundle: {path.parent}")
         manifest, model_hash = _read_model(path, path.parent)
         second = path.with_name(SECOND_NAME)
         if manifest.second_stage is not None and _hash(second, path) != manifest.second_stage:

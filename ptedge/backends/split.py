@@ -97,12 +97,24 @@ class SplitRunner:
 
 
 class TimedSplitRunner(SplitRunner):
-    """Two engines of TensorRT, which know the device's own times (:class:`ptedge.backends.runner.TimedRunner`)."""
+    """Two engines of TensorRT, which know the device's own times (:class:`ptedge.backends.runner.TimedRunner`).
+
+    Attributes:
+        name: of the first engine.
+        graph: how calls are launched, of both.
+        memory: ``pinned`` or ``mapped``.
+    """
 
     def __init__(self, first: TimedRunner, second: TimedRunner, rules: Rules) -> None:
         """As :class:`SplitRunner`."""
         super().__init__(first, second, rules)
         self._timed = (first, second)
+        told = [
+            (getattr(stage, "name", ""), getattr(stage, "graph", ""), getattr(stage, "memory", ""))
+            for stage in self._timed
+        ]
+        self.name, graph, self.memory = told[0]
+        self.graph = graph if graph == told[1][1] else f"{graph}; second stage: {told[1][1]}"
 
     def infer_timed(self, feeds: Mapping[str, NDArray[Any]]) -> tuple[Arrays, dict[str, float]]:
         """As :meth:`infer`, with the device's times of both stages together; what NumPy does is in none of them."""

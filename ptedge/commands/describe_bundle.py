@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ptedge.artifacts.bundle import METADATA_KEY, open_bundle
+from ptedge.artifacts.bundle import MANIFEST_NAME, METADATA_KEY, SECOND_NAME, open_bundle
 from ptedge.artifacts.manifest import Manifest
 from ptedge.artifacts.onnx_metadata import read_metadata
 from ptedge.commands.engine_fit import describe_engines
@@ -46,6 +46,8 @@ def describe_onnx(path: Path) -> dict[str, Any]:
         raise ArtifactError(f"{path} is not a whole ONNX file ({error}). Copy or export it again") from None
     if METADATA_KEY not in metadata:
         kind = "ONNX file, not written by ptedge"
+        if path.name == SECOND_NAME and (path.parent / MANIFEST_NAME).is_file():
+            kind = "second stage of the bundle that it lies in"
         return {**about, "kind": kind, "sha256": digest_of(path), "metadata": metadata}
     bundle = open_bundle(path)
     kind = "ONNX file of a bundle"

@@ -17,6 +17,7 @@ from ptedge.artifacts.calibrated_bundle import write_calibrated
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.split import rules_of
 from ptedge.calibration import CalibrationOrigin, SideCalibration
+from ptedge.commands.inspect import describe
 from ptedge.detector.config import ModelConfig
 from ptedge.errors import ArtifactError
 from ptedge.export.check_graph import check_stages
@@ -121,6 +122,15 @@ def test_bundle__a_second_stage_that_is_another(split: Path, tmp_path: Path) -> 
     for path in (copy, copy / MODEL_NAME):
         with pytest.raises(ArtifactError, match=r"second_stage\.onnx does not match the manifest"):
             open_bundle(path)
+
+
+def test_bundle__the_second_stage_alone(split: Path) -> None:
+    with pytest.raises(
+        ArtifactError, match=rf"is the second stage of a model in two graphs\. Give its bundle: {split}"
+    ):
+        open_bundle(split / SECOND_NAME)
+    assert describe(split / SECOND_NAME)["kind"] == "second stage of the bundle that it lies in"
+    assert describe(split)["second_stage"] == open_bundle(split).manifest.second_stage
 
 
 def test_cut_stages__a_graph_without_names_for_it() -> None:

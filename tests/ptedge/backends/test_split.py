@@ -10,7 +10,7 @@ import pytest
 from tiny_model import tiny_manifest
 
 from ptedge.backends.runner import TimedRunner
-from ptedge.backends.split import SplitRunner, pair_stages, rules_of
+from ptedge.backends.split import SplitRunner, TimedSplitRunner, pair_stages, rules_of
 from ptedge.errors import ArtifactError
 from ptedge.graph_contract import OUTPUTS
 from ptedge.stages.settings import Selection
@@ -70,8 +70,13 @@ def test_infer__the_outputs_of_the_one_graph() -> None:
 
 
 def test_infer_timed__both_stages_together() -> None:
-    runner = pair_stages(first(TimedStage), second(TimedStage), MANIFEST)
-    assert isinstance(runner, TimedRunner)
+    stages = first(TimedStage), second(TimedStage)
+    for stage, graph in zip(stages, ("CUDA graph", "enqueue (no memory)"), strict=True):
+        stage.name, stage.graph, stage.memory = "first.engine", graph, "pinned"
+    runner = pair_stages(*stages, MANIFEST)
+    assert isinstance(runner, TimedRunner) and isinstance(runner, TimedSplitRunner)
+    assert (runner.name, runner.memory) == ("first.engine", "pinned")
+    assert runner.graph == "CUDA graph; second stage: enqueue (no memory)"
     found, times = runner.infer_timed({"images": np.zeros((1, 3, 16, 64), np.uint8)})
     assert found["num_detections"].tolist() == [1]
     assert times == pytest.approx({"h2d": 0.2, "compute": 4.0, "d2h": 0.4, "enqueue": 0.6})
