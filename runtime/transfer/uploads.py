@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -13,8 +14,8 @@ _LOOK = 0.1  # seconds between two looks at whether an upload failed
 
 
 class Uploads(Generic[T, R]):
-    """Hands things to threads that send them. Leaving it waits for what is under way, unless an error leaves it: then
-    nothing is waited for, and what is half sent is no object in any store.
+    """Hands things to threads that send them. Leaving it waits for what is under way, after an error too, so that who
+    tries again does not meet it; a signal alone waits for nothing, and what is half sent then is no object anywhere.
 
     Args:
         send: sends one thing.
@@ -57,16 +58,18 @@ class Uploads(Generic[T, R]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Wait for all that was given, or tell the threads to stop."""
-        if kind is not None:
-            self._error = self._error or RuntimeError("left")  # threads stop at the next look
-            return
-        for _thread in self._threads:
-            self.give(None)
-        for thread in self._threads:
-            while thread.is_alive():
-                thread.join(_LOOK)
-        if self._error is not None:
+        """Wait for all that was given, or after an error for what is under way."""
+        if kind is None:
+            with contextlib.suppress(Exception):  # of an earlier thing: told below
+                for _thread in self._threads:
+                    self.give(None)
+        else:
+            self._error = self._error or RuntimeError("left")  # threads take nothing more
+        if kind is None or issubclass(kind, Exception):
+            for thread in self._threads:
+                while thread.is_alive():
+                    thread.join(_LOOK)
+        if kind is None and self._error is not None:
             raise self._error
 
     def _work(self) -> None:

@@ -8,10 +8,11 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from made_field import collect
 from tiny_model import tiny_bundle
 
 from ptedge.cli import cli
-from ptedge.errors import ArtifactError, OutputError
+from ptedge.errors import ArtifactError, OutputError, StoreError
 from ptedge.folders import hold_folder
 
 
@@ -73,3 +74,31 @@ def test_field__labels_corrected_by_hand_are_not_written_over(bundle: Path, fold
     assert (tmp_path / "labels.json.earlier-1").read_text() == "hours of work"
     assert f"{labels} was there already; it is {labels}.earlier-1 now" in result.stderr
     assert len(json.loads(labels.read_text())["images"]) == 3
+
+
+def test_field__push_and_pull_tell_what_they_did(tmp_path: Path) -> None:
+    collect(tmp_path / "field", count=5)
+    site = tmp_path / "site"
+    pushed = ptedge("field", "push", tmp_path / "field", site, "--shard-size", "10KB")
+    assert pushed.stderr.startswith("sent 5 frames, 0.0 MB in 2 shards")
+    assert "sent 0 frames, 0.0 MB in 0 shards, 5 were there" in ptedge("field", "push", tmp_path / "field", site).stderr
+    assert "fetched 5 frames" in ptedge("field", "pull", site, tmp_path / "out").stderr
+    assert ptedge("field", "pull", site, tmp_path / "out").stderr.endswith(", 5 were there\n")
+
+
+def test_field__pull_of_damaged_frames_fails_after_the_others(tmp_path: Path) -> None:
+    collect(tmp_path / "field", count=3)
+    ptedge("field", "push", tmp_path / "field", tmp_path / "site")
+    (shard,) = (tmp_path / "site" / "shards").iterdir()
+    content = bytearray(shard.read_bytes())
+    content[1000] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(StoreError, match=r"1 frames in .*site are damaged and were left out"):
+        ptedge("field", "pull", tmp_path / "site", tmp_path / "out")
+    assert "2 images" in ptedge("field", "summary", tmp_path / "out").stdout
+
+
+def test_field__push_without_a_field_folder_touches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="is no field folder"):
+        ptedge("field", "push", tmp_path / "absent", tmp_path / "site")
+    assert list(tmp_path.iterdir()) == []
