@@ -57,7 +57,7 @@ class Follower:
         self.switched: Callable[[LoadedModel], None] = lambda model: None
         self._state = deployment.state()
         self._switches: list[dict[str, Any]] = []
-        self._refused: set[str] = set()
+        self._refused: set[tuple[str, int]] = set()  # version and promotion
         self._trial: Trial | None = None
         self._mark: str | None = None
         before = resident_memory()
@@ -103,7 +103,7 @@ class Follower:
             return
         self._state = state = self._deployment.state()
         running, trial = self.slot.current, self._trial
-        if state.version in (None, running.version, *self._refused):
+        if state.version in (None, running.version) or self._promotion(str(state.version)) in self._refused:
             return
         if trial is not None and state.version == trial.champion.version:
             self._end_trial()
@@ -138,7 +138,7 @@ class Follower:
         version, before = str(trial.challenger.version), str(trial.champion.version)
         self._end_trial()
         if trial.failed:
-            self._refused.add(version)
+            self._refused.add(self._promotion(version))
             self._note_switch(version, before, trial.failed)
             self.switched(trial.champion)
             self._roll_back(version, trial.failed)
@@ -237,8 +237,12 @@ class Follower:
         return model
 
     def _refuse(self, version: str, error: PtedgeError) -> None:
-        self._refused.add(version)
+        self._refused.add(self._promotion(version))
         self._log(f"{self._deployment.path}: {self.slot.current.version} goes on: {error}")
+
+    def _promotion(self, version: str) -> tuple[str, int]:
+        """A version and when it was promoted: again is another try."""
+        return version, self._state.promoted.get(version, 0)
 
     def _switch(self, model: LoadedModel, why: str) -> None:
         old = self.slot.current

@@ -108,6 +108,9 @@ def test_look__a_version_that_cannot_be_loaded_goes_back(tmp_path: Path, no_gate
     number = len(told)
     follower.look()
     assert len(told) == number
+    promoted(tmp_path / "new", deployment.path, again=True)
+    follower.look()
+    assert len(told) > number and deployment.history()[-1].action == "rollback"
 
 
 def test_look__other_classes_or_no_memory_leave_the_run_and_the_deployment_as_they_are(
