@@ -40,12 +40,14 @@ class Found:
         files: image files in order; none for ``video`` and ``live``.
         times: the time of each in seconds where one is recorded.
         left_out: (place, reason) of what lies there and is not taken, one entry a reason.
+        videos: of a folder or pattern, in order, where they were asked for; they are left out elsewhere.
     """
 
     kind: str
     files: tuple[Path, ...] = ()
     times: tuple[float | None, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    videos: tuple[Path, ...] = ()
 
 
 def natural_key(path: Path | str) -> list[tuple[int, int | str]]:
@@ -54,16 +56,18 @@ def natural_key(path: Path | str) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts if part]
 
 
-def find_files(spec: str, live: bool) -> Found:
+def find_files(spec: str, live: bool, videos: bool = False) -> Found:
     """Tell what the user named and list its image files.
 
     Args:
         spec: as :func:`ptedge.frames.source.open_frames`.
         live: accept live sources.
+        videos: take videos in a folder or pattern, too.
 
     Raises:
-        InputError: missing, without any image file, or a live source where none is accepted.
+        InputError: missing, without any file to take, or a live source where none is accepted.
     """
+    filmed: list[Path] | None = [] if videos else None
     path, shown = Path(spec), printable(mask_credentials(spec))
     if is_site(spec):
         raise InputError(
@@ -72,9 +76,10 @@ def find_files(spec: str, live: bool) -> Found:
     left_out: Counter[str] = Counter()
     if os.path.isdir(spec):  # not path.is_dir(), which fails on a pipeline longer than a file name may be
         field = (path / "field.json").is_file()
-        files = _images_below(path / "images" if field else path, left_out)
+        files = _images_below(path / "images" if field else path, left_out, filmed)
         times = _field_times(path, files) if field else (None,) * len(files)
-        return Found("field" if field else "folder", _some(files, shown, left_out), times, _told(shown, left_out))
+        kind, taken = "field" if field else "folder", _some(files, shown, left_out, filmed)
+        return Found(kind, taken, times, _told(shown, left_out), _in_order(filmed))
     if os.path.isfile(spec):
         return _named_file(path, shown)
     if os.path.lexists(spec) and not is_live(spec):
@@ -84,8 +89,9 @@ def find_files(spec: str, live: bool) -> Found:
             raise InputError(f"{shown} is a live source; here it takes {KINDS}")
         return Found("live")
     if any(character in spec for character in "*?["):
-        files = _matching(spec, shown, left_out)
-        return Found("glob", _some(files, shown, left_out), (None,) * len(files), _told(shown, left_out))
+        files = _matching(spec, shown, left_out, filmed)
+        taken = _some(files, shown, left_out, filmed)
+        return Found("glob", taken, (None,) * len(files), _told(shown, left_out), _in_order(filmed))
     raise InputError(f"frames {shown} do not exist. Give {KINDS}")
 
 
@@ -113,8 +119,12 @@ def _is_motion_jpeg(path: Path) -> bool:
     return end >= 0 and data[end:].lstrip(b"\0\r\n").startswith(JPEG_START)
 
 
-def _some(files: list[Path], shown: str, left_out: Counter[str]) -> tuple[Path, ...]:
-    if not files:
+def _in_order(videos: list[Path] | None) -> tuple[Path, ...]:
+    return tuple(sorted(videos or (), key=natural_key))
+
+
+def _some(files: list[Path], shown: str, left_out: Counter[str], videos: list[Path] | None = None) -> tuple[Path, ...]:
+    if not files and not videos:
         why = "".join(f"; left out are {count} {what}" for what, count in left_out.items() if count)
         raise InputError(f"{shown} holds no image file (jpg, png, bmp, webp, tiff, ...){why}. Give {KINDS}")
     return tuple(files)
@@ -124,7 +134,7 @@ def _told(shown: str, left_out: Counter[str]) -> tuple[tuple[str, str], ...]:
     return tuple((shown, f"{shown}: left out are {count} {what}") for what, count in left_out.items() if count)
 
 
-def _images_below(folder: Path, left_out: Counter[str]) -> list[Path]:
+def _images_below(folder: Path, left_out: Counter[str], videos: list[Path] | None) -> list[Path]:
     found: list[Path] = []
     looked_at = 0
 
@@ -138,18 +148,19 @@ def _images_below(folder: Path, left_out: Counter[str]) -> list[Path]:
         )
         looked_at += len(names) + len(folders)
         _not_too_many(looked_at, printable(folder))
-        found += _taken((Path(parent) / name for name in names), left_out)
+        found += _taken((Path(parent) / name for name in names), left_out, videos)
     return sorted(found, key=lambda path: natural_key(path.relative_to(folder)))
 
 
-def _matching(pattern: str, shown: str, left_out: Counter[str]) -> list[Path]:
+def _matching(pattern: str, shown: str, left_out: Counter[str], videos: list[Path] | None) -> list[Path]:
     """Image files of a glob pattern; names that begin with a dot do not match ``*``."""
     try:
         names = list(itertools.islice(_matches(pattern), MOST_FILES + 1))
     except (re.error, OSError, ValueError, NotImplementedError) as error:
         raise InputError(f"{shown} is no pattern that can be searched for: {error}") from None
     _not_too_many(len(names), shown)
-    return sorted(_taken((Path(name) for name in names if not os.path.isdir(name)), left_out), key=natural_key)
+    files = (Path(name) for name in names if not os.path.isdir(name))
+    return sorted(_taken(files, left_out, videos), key=natural_key)
 
 
 def _matches(pattern: str) -> Iterable[str]:
@@ -169,8 +180,9 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _taken(paths: Iterable[Path], left_out: Counter[str]) -> list[Path]:
-    """Image files of some entries of folders; others that look like frames are counted."""
+def _taken(paths: Iterable[Path], left_out: Counter[str], videos: list[Path] | None) -> list[Path]:
+    """Image files of some entries of folders; videos are added to ``videos``, or counted as others that look like
+    frames."""
     taken = []
     for path in paths:
         if is_image_name(path):
@@ -179,7 +191,10 @@ def _taken(paths: Iterable[Path], left_out: Counter[str]) -> list[Path]:
             else:
                 left_out["pipes, devices, sockets or links to nothing"] += 1
         elif path.suffix.lower() in _VIDEO_SUFFIXES and not path.name.startswith("."):
-            left_out["videos; name each as a source"] += 1
+            if videos is None:
+                left_out["videos; name each as a source"] += 1
+            else:
+                videos.append(path)
     return taken
 
 

@@ -13,6 +13,7 @@ from ptedge.errors import InputError
 from ptedge.frames.files import find_files
 from ptedge.frames.images import decode_image, image_size, printable, read_image
 from ptedge.frames.video_file import open_capture, read_capture
+from ptedge.progress import tracked
 from ptedge.shards.index import is_site
 from ptedge.shards.reading import StoredFrame, stored_frames
 
@@ -97,12 +98,13 @@ def index_frames(spec: str | Path, max_video_frames: int = 2000) -> FrameIndex:
     """Make frames readable in any order.
 
     A video is decoded once, in order, because seeking is slow and wrong in many containers; evenly spaced frames of it
-    are kept in memory as JPEG of quality 95 (about 0.2 MB each at 1280 x 720).
+    are kept in memory as JPEG of quality 95 (about 0.2 MB each at 1280 x 720). Videos in a folder or pattern are taken
+    as well, each for its share of the frames.
 
     Args:
         spec: as :func:`ptedge.frames.source.open_frames`, live sources excepted; also a store that frames were pushed
             to, ``s3://bucket/site`` or a folder (docs/stores.md).
-        max_video_frames: at most so many frames of a video.
+        max_video_frames: at most so many frames of videos, in all.
 
     Raises:
         InputError: missing, empty, unreadable, or a live source.
@@ -113,9 +115,20 @@ def index_frames(spec: str | Path, max_video_frames: int = 2000) -> FrameIndex:
         return FrameIndex(text, stored_frames(text))
     if max_video_frames < 1:
         raise InputError(f"max_video_frames is {max_video_frames}; it must be at least 1")
-    found = find_files(text, live=False)
-    entries = found.files if found.kind != "video" else _encoded_frames(text, max_video_frames)
-    return FrameIndex(text, entries, found.left_out)
+    found = find_files(text, live=False, videos=True)
+    if found.kind == "video":
+        return FrameIndex(text, _encoded_frames(text, max_video_frames), found.left_out)
+    filmed: list[Entry] = []
+    left_out = list(found.left_out)
+    for number, video in enumerate(tracked(found.videos, "reading videos", "videos")):
+        share = (max_video_frames - len(filmed)) // (len(found.videos) - number)
+        try:
+            filmed += _encoded_frames(str(video), max(1, share))
+        except InputError as error:
+            left_out.append((str(video), str(error)))
+    if not found.files and not filmed:
+        raise InputError(left_out[-1][1])
+    return FrameIndex(text, [*found.files, *filmed], left_out)
 
 
 def _encoded_frames(spec: str, most: int) -> list[tuple[str, bytes]]:

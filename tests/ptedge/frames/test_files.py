@@ -58,7 +58,13 @@ def test_open_frames__twelve_bits_in_sixteen_are_counted(tmp_path: Path) -> None
 def test_index_frames__what_is_left_out_is_told(tmp_path: Path) -> None:
     image(tmp_path / "a.png")
     (tmp_path / "b.mp4").write_bytes(b"x")
-    assert index_frames(tmp_path).left_out == find_files(str(tmp_path), False).left_out != ()
+    os.mkfifo(tmp_path / "pipe.jpg")
+    told = index_frames(tmp_path).left_out
+    assert [place for place, _ in told] == [str(tmp_path), str(tmp_path / "b.mp4")]  # the video cannot be read
+    assert "b.mp4" in told[1][1]
+    (tmp_path / "a.png").unlink()
+    with pytest.raises(InputError, match=r"b\.mp4"):
+        index_frames(tmp_path)
 
 
 def test_find_files__every_suffix_of_a_picture(tmp_path: Path) -> None:
