@@ -57,4 +57,4 @@ def test_python__in_pages_runs(page: Path, place: Path, capsys: pytest.CaptureFi
 
 
 def test_python__page_is_found() -> None:
-    assert [page.name for page in WITH_PYTHON] == ["README.md", "python.md"]
+    assert [page.name for page in WITH_PYTHON] == ["python.md"]
