@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ptedge import cli as ptedge_cli
-from ptedge.training.study import score as study_score
+from ptedge.training.study import score, time_graphs, untimed
 from ptedge.training.study.process import Processes
 
 
@@ -23,13 +23,15 @@ def main(words: Sequence[Any], function: Any = ptedge_cli.main) -> tuple[int, st
             function()
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        err.write(f"{stop.code}\n" if isinstance(stop.code, str) else "")
     finally:
         sys.argv = before
     return status, out.getvalue(), err.getvalue()
 
 
 def run_inside(self: Processes, words: Sequence[str], log: Path) -> tuple[int, str, float]:
-    function = study_score.main if words[1] == "ptedge.training.study.score" else ptedge_cli.main
+    modules = {module.__name__: module.main for module in (score, time_graphs, untimed)}
+    function = modules.get(words[1], ptedge_cli.main)
     status, out, err = main(words[2:], function)
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "a", encoding="utf-8") as file:

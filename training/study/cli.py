@@ -17,6 +17,8 @@ from ..cli import GPU_PRESETS
 if TYPE_CHECKING:
     from .jobs import Job
     from .plan import Study
+    from .process import Processes
+    from .result import Result
 
 
 @click.command(short_help="Run a table of variants over seeds.")
@@ -84,15 +86,36 @@ def study(
         )
         echo = partial(click.echo, err=True)
         outcome = run_study(plan, out, jobs, run, at_once=at_once, echo=echo, stop=processes.stop)
+        speed_page = ""
+        if plan.timing.rounds and outcome.results and not outcome.interrupted:
+            speed_page = _timed(plan, out, jobs, outcome.results, processes)
     plot_study_safely(outcome.results, out / "plots")
     click.echo(f"wrote {out / 'table.md'} and {out / 'results.jsonl'}", err=True)
     lines = [result.to_json() for result in outcome.results]
-    click.echo(json.dumps(lines, indent=2) if as_json else (out / "table.md").read_text("utf-8"))
+    click.echo(json.dumps(lines, indent=2) if as_json else (out / "table.md").read_text("utf-8") + speed_page)
     if outcome.interrupted:
         click.echo("interrupted; the same command continues", err=True)
         sys.exit(128 + (outcome.signal or SIGINT))
     if outcome.failed:
         raise failure_report(outcome.failed)
+
+
+def _timed(plan: Study, out: Path, jobs: list[Job], results: list[Result], processes: Processes) -> str:
+    """Measure, write speed.md and its picture; gives the text."""
+    from ptedge.files import atomic_write
+
+    from ..curves.drawing import draw_safely
+    from .speed import measure_speed
+    from .speed_plot import plot_speed
+    from .speed_table import speed_page, speed_rows
+
+    speeds = measure_speed(plan, out, jobs, results, processes, partial(click.echo, err=True))
+    rows = speed_rows(plan, results, speeds)
+    page = speed_page(plan, rows)
+    with atomic_write(out / "speed.md", "w") as file:
+        file.write(page)
+    draw_safely(lambda folder: plot_speed(rows, plan.title, plan.timing.threads, folder), out / "plots")
+    return page
 
 
 def _show(plan: Study, jobs: list[Job], out: Path, gpu_name: str | None, as_json: bool) -> None:

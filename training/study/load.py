@@ -13,9 +13,11 @@ from ptedge.errors import ConfigError
 
 from ..presets import preset_sets
 from .described import take_described
-from .plan import Row, Study, slug
+from .plan import Row, Study, Untrained, slug
 
 if TYPE_CHECKING:
+    from ptedge.detector.config import ModelConfig
+
     from ..config import AdaptConfig, TrainConfig
 
 
@@ -46,6 +48,7 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
     study = replace(from_dict(Study, values, str(path)), described=described)
     _check_rows(study, path)
     _check_sweeps(study, path)
+    _check_timing(study, path)
     if preset is not None:
         study = _with_sets(study, lambda row: preset_sets(preset, _settings(study, row, path).optim))
     # an adaptation has the model of the row it starts from
@@ -72,6 +75,12 @@ def _complete(values: dict[str, Any], here: Path, data: Path | None) -> None:
             part["config"] = _absolute(here, part["config"])
         if isinstance(part.get("sweep"), dict):  # one sweep needs no list around it
             part["sweep"] = [part["sweep"]]
+    timing = values.get("timing", {})
+    if isinstance(timing, dict):
+        for key, file in (("untrained", "config"), ("graph", "file")):
+            for part in _tables(timing, key):
+                if part.get(file):
+                    part[file] = _absolute(here, part[file])
     if "convention" in values and isinstance(values.get("set", []), list):
         values["set"] = [*values.get("set", []), f"convention={values['convention']}"]
     place = values.setdefault("data", {})
@@ -123,6 +132,30 @@ def _check_sweeps(study: Study, path: Path) -> None:
                     f"{path}: rows {other!r} and {row.name!r}, both {row.kind}, have one point, {sweep.axis} = "
                     f"{sweep.value:g}. Give one of them another value or axis, or take its sweep away"
                 )
+
+
+def _check_timing(study: Study, path: Path) -> None:
+    names = [row.name for row in study.row]
+    for one in study.timing.untrained:
+        if slug(one.name) in map(slug, names):
+            raise ConfigError(f"{path}: timing.untrained {one.name!r} has the name of another. Rename one")
+        names.append(one.name)
+        try:
+            settings_of_untrained(study, one)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: timing.untrained {one.name!r}: {error}") from None
+
+
+def settings_of_untrained(study: Study, one: Untrained) -> ModelConfig:
+    """The model of an entry that is timed without training.
+
+    Raises:
+        ConfigError: as ``ptedge train`` would.
+    """
+    from ..config import TrainConfig
+
+    file = one.config or study.config.train
+    return load_config(TrainConfig, Path(file) if file else None, [*study.set, *one.set]).model
 
 
 def _check_starts(study: Study, rows: Mapping[str, Row], path: Path) -> None:

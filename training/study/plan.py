@@ -158,6 +158,68 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Untrained:
+    """A detector that is timed and never trained, for its speed and size alone.
+
+    Attributes:
+        name: unique.
+        config: settings file of ``train``, relative to the study's file; empty for the study's.
+        set: ``key=value`` on top of it.
+        classes: how many it tells apart.
+    """
+
+    name: str
+    config: str = ""
+    set: tuple[str, ...] = ()
+    classes: int = 1
+
+    def __post_init__(self) -> None:
+        if not slug(self.name):
+            raise ValueError(f"a name needs a letter or digit, got {self.name!r}")
+        require("classes", self.classes, 1)
+
+
+@dataclass(frozen=True)
+class OtherGraph:
+    """A graph of others that is timed beside the rows.
+
+    Attributes:
+        name: shown.
+        file: ONNX, relative to the study's file; what it is fed is noise of its input's shape.
+    """
+
+    name: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What of the study is exported and timed on this machine's CPU.
+
+    Attributes:
+        rounds: each graph once a round, in turn; 0 times nothing.
+        threads: of ONNX Runtime.
+        untrained: timed beside the rows that train.
+        torchvision: detectors of ``torchvision.models.detection`` as it exports them, with random weights.
+        torchvision_size: (height, width) of their input; those of ``ssd`` resize it to their own.
+        graph: ONNX files of others.
+    """
+
+    rounds: int = 0
+    threads: int = 1
+    untrained: tuple[Untrained, ...] = ()
+    torchvision: tuple[str, ...] = ()
+    torchvision_size: tuple[int, int] = (384, 640)
+    graph: tuple[OtherGraph, ...] = ()
+
+    def __post_init__(self) -> None:
+        require("rounds", self.rounds, 0)
+        require("threads", self.threads, 1)
+        for side in self.torchvision_size:
+            require("a side of torchvision_size", side, 32)
+
+
+@dataclass(frozen=True)
 class Study:
     """A study as its TOML says.
 
@@ -179,6 +241,7 @@ class Study:
         published: numbers of others, for a table of their own.
         described: parts of the data that the study's file describes itself.
         counted: what of them is there, once it is known.
+        timing: what is exported and timed once the runs are finished.
     """
 
     title: str = "Study"
@@ -198,6 +261,7 @@ class Study:
     published: tuple[Published, ...] = ()
     described: tuple[Described, ...] = ()
     counted: tuple[Counted, ...] = ()
+    timing: Timing = field(default_factory=Timing)
 
     def __post_init__(self) -> None:
         require_one_of("convention", self.convention, tuple(CONVENTIONS))

@@ -160,3 +160,27 @@ def test_load_study__a_convention_is_one_for_the_whole_table(tmp_path: Path) -> 
 def test_load_study__what_is_counted_is_no_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="unknown key 'counted'"):
         load_text(tmp_path, "counted = []\n" + DATA_TOML + ROWS_TOML)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('name = "PT fast"', "timing.untrained 'PT fast' has the name of another"),
+        ('name = "light"\nset = ["model.roi_hidden=1"]', "timing.untrained 'light': .*roi_hidden"),
+        ('name = "?"', "needs a letter or digit"),
+    ],
+)
+def test_load_study__what_is_timed_is_checked(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_text(tmp_path, DATA_TOML + ROWS_TOML + "[[timing.untrained]]\n" + text)
+
+
+def test_load_study__files_of_what_is_timed(tmp_path: Path) -> None:
+    text = (
+        '[[timing.untrained]]\nname = "light"\nconfig = "light.toml"\n[[timing.graph]]\nname = "x"\nfile = "x.onnx"\n'
+    )
+    (tmp_path / "light.toml").write_text("[model]\nroi_hidden = 64\n", "utf-8")
+    timing = load_text(tmp_path, DATA_TOML + ROWS_TOML + text).timing
+    assert timing.untrained[0].config == str(tmp_path / "light.toml")
+    assert timing.graph[0].file == str(tmp_path / "x.onnx")
+    assert timing.rounds == 0

@@ -1,0 +1,66 @@
+"""The picture of accuracy over time: every row that was timed and scored, and the line of the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ptedge.figures import COLOURS, GREY, new_figure, save
+
+from .plot import KIND_COLOURS, KIND_NAMES
+from .speed_table import SpeedRow
+
+
+def plot_speed(rows: Sequence[SpeedRow], title: str, threads: int, out: Path) -> list[Path]:
+    """Draw AP50 over milliseconds an image.
+
+    Args:
+        rows: of :func:`~ptedge.training.study.speed_table.speed_rows`, fastest first.
+        title: of the study.
+        threads: that were used.
+        out: folder for ``speed.png``.
+
+    Returns:
+        The files written; none where no row has an AP.
+    """
+    scored = [row for row in rows if row.results]
+    if not scored:
+        return []
+    subtitle = f"one image, CPU, {threads} thread(s), one run; bars: range over seeds; line: no row as fast is better"
+    with new_figure(8.5, 5.2, f"{title}: accuracy over time", subtitle) as figure:
+        ax = figure.subplots()
+        for kind in dict.fromkeys(row.results[0].kind for row in scored):
+            own = [row for row in scored if row.results[0].kind == kind]
+            low = [row.ap50 - 100 * min(one.last.ap50 for one in row.results) for row in own]
+            high = [100 * max(one.last.ap50 for one in row.results) - row.ap50 for row in own]
+            ax.errorbar(
+                [row.speed.ms for row in own],
+                [row.ap50 for row in own],
+                [low, high],
+                fmt="o",
+                capsize=3,
+                color=KIND_COLOURS.get(kind, COLOURS[-1]),
+                label=KIND_NAMES.get(kind, kind),
+            )
+        best = [row for row in scored if row.best]
+        ax.step([row.speed.ms for row in best], [row.ap50 for row in best], where="post", color=GREY, linewidth=1.2)
+        for row in best:
+            ax.annotate(row.name, (row.speed.ms, row.ap50), (4, 5), textcoords="offset points", fontsize=8)
+        for row in rows:
+            if row.speed.kind == "other":
+                ax.axvline(row.speed.ms, color=GREY, linestyle=":", linewidth=1.2)
+                ax.annotate(
+                    row.name,
+                    (row.speed.ms, 0.02),
+                    (3, 0),
+                    xycoords=("data", "axes fraction"),
+                    textcoords="offset points",
+                    rotation=90,
+                    fontsize=8,
+                    color=GREY,
+                )
+        ax.set_xlabel("ms an image")
+        ax.set_ylabel("AP50 (%)")
+        ax.set_xlim(left=0)
+        ax.legend(loc="lower right")
+        return [save(figure, out / "speed.png")]
