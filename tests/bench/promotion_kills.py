@@ -1,4 +1,4 @@
-"""``ptedge promote`` and ``ptedge rollback`` killed at random moments: the figures of docs/deployments.md.
+"""``ptedge promote`` and ``ptedge rollback`` killed at random moments, see docs/deployments.md.
 
 Run: python tests/bench/promotion_kills.py [--kills 200]
 Exit status 1 when the deployment ever runs anything but one whole version.
