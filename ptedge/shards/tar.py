@@ -10,7 +10,6 @@ first dot.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import tarfile
 from collections.abc import Mapping
@@ -21,16 +20,26 @@ _END = bytes(2 * BLOCK)
 
 
 class ShardWriter:
-    """A shard that grows in memory, frame by frame."""
+    """A shard that grows in memory, frame by frame.
+
+    Attributes:
+        size: bytes so far.
+        places: offset and bytes of each file so far, of an image and of its record in turns.
+    """
 
     def __init__(self) -> None:
-        self._buffer = io.BytesIO()
-        self.frames = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pieces: list[bytes] = []  # joined once: a buffer that grows copies what it holds again and again
+        self._digest = hashlib.sha256()
+        self.size = 0
+        self.places: list[tuple[int, int]] = []
 
     @property
-    def size(self) -> int:
-        """Bytes so far."""
-        return self._buffer.tell()
+    def frames(self) -> int:
+        """Frames so far."""
+        return len(self.places) // 2
 
     def add(self, key: str, image: bytes, record: Mapping[str, Any]) -> None:
         """Add a frame.
@@ -42,18 +51,23 @@ class ShardWriter:
         """
         self._file(f"{key}.jpg", image)
         self._file(f"{key}.json", json.dumps(record, ensure_ascii=False).encode())
-        self.frames += 1
 
     def finish(self) -> tuple[str, bytes]:
         """Digest and content of the shard; a new one is begun."""
-        self._buffer.write(_END)
-        content = self._buffer.getvalue()
-        self._buffer, self.frames = io.BytesIO(), 0
-        return hashlib.sha256(content).hexdigest(), content
+        self._piece(_END)
+        done = self._digest.hexdigest(), b"".join(self._pieces)
+        self._begin()
+        return done
 
     def _file(self, name: str, content: bytes) -> None:
         about = tarfile.TarInfo(name)
         about.size = len(content)
-        self._buffer.write(about.tobuf(tarfile.USTAR_FORMAT))
-        self._buffer.write(content)
-        self._buffer.write(bytes(-len(content) % BLOCK))
+        self._piece(about.tobuf(tarfile.USTAR_FORMAT))
+        self.places.append((self.size, len(content)))
+        self._piece(content)
+        self._piece(bytes(-len(content) % BLOCK))
+
+    def _piece(self, content: bytes) -> None:
+        self._pieces.append(content)
+        self._digest.update(content)
+        self.size += len(content)

@@ -17,7 +17,7 @@ from typing import Any
 from ptedge.errors import StoreError
 from ptedge.folders import hold_folder
 from ptedge.progress import tracked
-from ptedge.shards.index import ABOUT, Shard, index_lines, shard_of
+from ptedge.shards.index import ABOUT, Entry, Shard, index_lines
 from ptedge.shards.tar import ShardWriter
 from ptedge.stores.store import Store
 
@@ -104,7 +104,7 @@ def _shards(
     folder: FieldFolder, known: Known, about: str, shard_bytes: int, pushed: Pushed
 ) -> Iterator[tuple[Shard, bytes]]:
     """Full shards of frames that are not there yet, and the rest."""
-    writer, own = ShardWriter(), set[str]()
+    writer, entries, own = ShardWriter(), list[Entry](), set[str]()
     for record in tracked(folder.records(), "pushing", total=folder.images):
         name = Path(record["file"]).name
         if known.has(name, int(record.get("bytes", -1))):
@@ -123,10 +123,12 @@ def _shards(
         else:
             own.add(key)
             writer.add(key, image, _travelling(record, name, about))
+            width, height = (int(record.get(side) or 0) for side in ("width", "height"))
+            entries.append(Entry(key, *writer.places[-2], *writer.places[-1], width, height, name))
             if writer.size >= shard_bytes:
-                yield _finished(writer)
-    if writer.frames:
-        yield _finished(writer)
+                yield _finished(writer, entries, about)
+    if entries:
+        yield _finished(writer, entries, about)
 
 
 def _travelling(record: dict[str, Any], name: str, about: str) -> dict[str, Any]:
@@ -134,9 +136,12 @@ def _travelling(record: dict[str, Any], name: str, about: str) -> dict[str, Any]
     return {**{key: value for key, value in record.items() if key != "bytes"}, "file": name, "about": about}
 
 
-def _finished(writer: ShardWriter) -> tuple[Shard, bytes]:
+def _finished(writer: ShardWriter, entries: list[Entry], about: str) -> tuple[Shard, bytes]:
+    """A full shard and what it holds, which :func:`ptedge.shards.index.shard_of` would find in it too."""
     digest, content = writer.finish()
-    return shard_of(digest, content), content
+    shard = Shard(digest, len(content), about, tuple(entries))
+    entries.clear()
+    return shard, content
 
 
 def _send(store: Store, full: tuple[Shard, bytes]) -> Shard:

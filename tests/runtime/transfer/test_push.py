@@ -18,10 +18,10 @@ from ptedge.runtime.field import open_field, prune
 from ptedge.runtime.transfer.known import PUSHED
 from ptedge.runtime.transfer.push import Pushed
 from ptedge.runtime.transfer.push import push as push_to
-from ptedge.shards.index import listed
+from ptedge.shards.index import listed, read_index, shard_of
 from ptedge.stores.folder import FolderStore
 from ptedge.stores.opening import open_store
-from ptedge.stores.store import Store
+from ptedge.stores.store import Store, read_whole
 
 SMALL = 10_000  # bytes of a shard: two or three frames of the pictures here
 
@@ -65,6 +65,13 @@ def test_push__the_record_goes_along_and_what_frames_have_in_common_once(field: 
     record = json.loads(shard[shard.index(b'{"file"') : shard.index(b"\0", shard.index(b'{"file"'))])
     ours = next(r for r in open_field(field).records() if r["file"].endswith(record["file"]))
     assert record == {**{k: v for k, v in ours.items() if k != "bytes"}, "file": record["file"], "about": about.stem}
+
+
+def test_push__the_index_is_what_the_shard_itself_tells(field: Path, tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "site")
+    push(field, store)
+    for digest, item in listed(store)[0].items():
+        assert read_index(store, digest) == shard_of(digest, read_whole(store, item.key, 1 << 20))
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["request lost", "answer lost"])
