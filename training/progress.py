@@ -81,7 +81,7 @@ class TrainingProgress:
             return
         self.guess = values["step_seconds"] * (1 - values.get("data_wait", 0.0)) * (self.steps - done)
         if self.guess >= WORTH_A_LINE:
-            click.echo(f"{self.steps} steps, about {in_words(self.guess)} by the first one", err=True)
+            click.echo(f"{self.steps} steps, about {in_words(self.guess)} to go by the first one's pace", err=True)
 
     def note(self, text: str) -> None:
         """Show a line above the bar."""

@@ -160,7 +160,8 @@ def settle(
 def _lines(config: RunConfig, chosen: Mapping[str, Any], situation: Situation) -> Iterator[str]:
     optim = config.optim
     name = {"adamw": "AdamW", "sgd": "SGD"}[optim.optimizer]
-    parts = [f"{name} {optim.lr:g}", f"{optim.steps} steps ({situation.describe()})", f"{optim.schedule} schedule"]
+    parts = [f"{name} {optim.lr:g}", f"{optim.steps} steps ({situation.describe()})"]
+    parts.append("cosine" if optim.schedule == "cosine" else "constant rate")
     if isinstance(config, AdaptConfig):
         parts.append(f"EMA {config.teacher.ema:g}")
     else:

@@ -25,8 +25,8 @@ def test_training_progress__says_once_how_long_it_takes_where_there_is_no_termin
 @pytest.mark.parametrize(
     ("first", "told"),
     [
-        (1.1, ["300 steps, about 5 min by the first one"]),  # as it turns out to be: nothing is said again
-        (9.0, ["300 steps, about 45 min by the first one", "300 steps, about 5 min to go"]),
+        (1.1, ["300 steps, about 5 min to go by the first one's pace"]),  # as it turns out to be: nothing is said again
+        (9.0, ["300 steps, about 45 min to go by the first one's pace", "300 steps, about 5 min to go"]),
     ],
 )
 def test_training_progress__says_at_the_first_step_how_long_it_takes(

@@ -88,7 +88,7 @@ def test_settle__sgd_has_the_papers_rate() -> None:
 
 def test_settle__says_it_in_two_lines() -> None:
     assert settle(AdaptConfig(), NOTHING, Situation("source_free", 275, False)).lines == (
-        "recipe: AdamW 0.0001, 100 steps (275 frames, CPU), cosine schedule, EMA 0.98",
+        "recipe: AdamW 0.0001, 100 steps (275 frames, CPU), cosine, EMA 0.98",
         "        --set KEY=VALUE changes a setting, --preset paper takes the paper's recipe",
     )
 
@@ -123,7 +123,7 @@ def test_train__fits_anchors_says_so_and_can_be_repeated(ptedge: Shell, source_d
     fitted = fit_anchors(open_dataset(source_data), (64, 96))
     assert fitted is not None
     shown = ", ".join(f"{size:g}" for size in fitted)
-    assert "recipe: AdamW 0.0003, 2 steps (6 images, CPU), cosine schedule, weak view, anchors " in err
+    assert "recipe: AdamW 0.0003, 2 steps (6 images, CPU), cosine, weak view, anchors " in err
     assert f"anchors {shown} px (fitted)" in err
     written = load_config(TrainConfig, tmp_path / "run" / "config.toml")
     assert written.model.anchor_sizes == fitted
@@ -139,7 +139,7 @@ def test_train__preset_paper_chooses_nothing(ptedge: Shell, source_data: Path, t
     sets = ["model.weights=none", "model.input_size=[64, 96]", "optim.steps=1", "workers=0", "curves=false"]
     status, err = ptedge("train", source_data, "--out", tmp_path / "run", "--preset", "paper", sets=sets)
     assert status == 0, err
-    assert "recipe: SGD 0.004, 1 steps (6 images, CPU), constant schedule, strong view, anchors 128, 256, 512 px" in err
+    assert "recipe: SGD 0.004, 1 steps (6 images, CPU), constant rate, strong view, anchors 128, 256, 512 px" in err
     written = load_config(TrainConfig, tmp_path / "run" / "config.toml")
     assert (written.optim.warmup, written.sampling.roi_count) == (400, 128)
     assert summary(tmp_path / "run")["recipe"] == {}
