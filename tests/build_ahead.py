@@ -24,6 +24,7 @@ from ptedge.errors import BackendError
 from ptedge.export.engine.worker import read_network
 from ptedge.export.onnx_graph import finish
 from ptedge.export.precision.half import to_float16
+from ptedge.export.precision.int8_weights import store_int8
 from ptedge.export.precision.quantize import to_int8
 from ptedge.export.to_onnx import model_to_onnx
 
@@ -103,4 +104,4 @@ def untrained_graph(backbone: str, precision: str, size: tuple[int, int], **sett
     if precision == "int8":
         frames = np.random.default_rng(0).integers(0, 256, (2, 3, *size), dtype=np.uint8)
         proto = to_int8(proto, frames, method="minmax")
-    return finish(to_float16(proto, {})[0].SerializeToString())
+    return finish(store_int8(to_float16(proto, {})[0]).SerializeToString())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptedge.errors import missing_extra
 
+from ..precision.int8_weights import pair_weights
 from ..precision.layers import int8_nodes
 
 if TYPE_CHECKING:
@@ -51,6 +52,22 @@ def allow_precision(
             for member in pending:
                 _hold(tensorrt, member, tensorrt.float32 if kind == "float32" else tensorrt.float16)
         pending.clear()
+
+
+def readable_weights(model: bytes) -> bytes:
+    """A graph with int8 weights in the form that TensorRT 8 is sure to read; others as they are.
+
+    Args:
+        model: serialised ONNX.
+
+    Raises:
+        MissingExtraError: no onnx package.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise missing_extra("onnx", "tensorrt") from None
+    return bytes(pair_weights(onnx.load_from_string(model)).SerializeToString())
 
 
 def _output_names(layer: trt.ILayer) -> list[str]:

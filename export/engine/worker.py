@@ -26,7 +26,7 @@ from ptedge.machine.memory import peak_memory
 
 from .options import STRONGLY_TYPED_FROM, BuildOptions, set_options, set_rtx_options
 from .phases import watch_phases
-from .precision import allow_precision
+from .precision import allow_precision, readable_weights
 from .process import GraphRefusedError
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def build(
             log = make_log(tensorrt, file=log_file)
             builder: trt.Builder = start(tensorrt.Builder, log)
             report("reading the model")
+            if precision == "int8" and major < STRONGLY_TYPED_FROM:
+                model = readable_weights(model)
             network, parser = read_network(tensorrt, builder, log, model, strongly_typed=major >= STRONGLY_TYPED_FROM)
             _mark_outputs(network, extra_outputs)
             config = builder.create_builder_config()

@@ -13,6 +13,7 @@ from ..network_inputs import Images, make_scenes, spread_frames
 from ..onnx_graph import Proto
 from .half import largest_values, to_float16
 from .int8_choice import LIMIT, Choice, choose_layers
+from .int8_weights import store_int8
 from .layers import Layers, find_layers, multiplications
 from .quantize import PERCENTILE, only_these, to_int8
 
@@ -77,7 +78,7 @@ def convert(
         share_of_multiplications=round(choice.share, 4),
         int8_error=round(choice.error, 4),
     )
-    return out.SerializeToString(), conversion
+    return store_int8(out).SerializeToString(), conversion
 
 
 def _calibration_frames(calibrate: str | None, size: tuple[int, int], precision: str) -> Images:

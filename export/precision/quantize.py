@@ -82,7 +82,7 @@ def to_int8(
         "ActivationSymmetric": True,
         "WeightSymmetric": True,
         "QuantizeBias": False,
-        "AddQDQPairToWeight": True,  # weights stay in float32, with a pair of Quantize and Dequantize
+        "AddQDQPairToWeight": True,  # weights stay in float32 until it is known which layers are int8
         "OpTypesToExcludeOutputQuantization": kinds,
         "QDQOpTypePerChannelSupportToAxis": {"MatMul": 1},
         "CalibTensorRangeSymmetric": method != "minmax",

@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from ptedge.export.engine.precision import allow_precision, number_types
+from ptedge.export.engine.precision import allow_precision, number_types, readable_weights
 from ptedge.export.onnx_graph import graph_with_outputs
+from ptedge.export.precision.int8_weights import store_int8
 
 
 def _half_model() -> bytes:
@@ -144,3 +145,12 @@ def test_allow_precision__float32_needs_no_word() -> None:
 def test_the_models_of_these_tests_are_valid() -> None:
     for model in (_half_model(), _int8_model()):
         onnx.checker.check_model(onnx.load_from_string(model), full_check=True)
+
+
+def test_readable_weights__int8_constants_become_pairs() -> None:
+    model = onnx.load_from_string(_int8_model())
+    stored = store_int8(model)
+    assert sum(node.op_type == "QuantizeLinear" for node in stored.graph.node) == 1
+    paired = onnx.load_from_string(readable_weights(stored.SerializeToString()))
+    assert sum(node.op_type == "QuantizeLinear" for node in paired.graph.node) == 2
+    assert number_types(paired.SerializeToString()).items() >= number_types(stored.SerializeToString()).items()
