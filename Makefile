@@ -1,7 +1,8 @@
-# make test    style, types and tests             make demo    the whole loop on generated scenes (about 10 minutes)
+# make test    style, types and tests             make demo    the whole loop on generated scenes (about 3 minutes)
 # make wheel   build dist/*.whl                    make bench   speed of a bundle on this machine
 # make site    the documents as pages, into build/site/
 # make lock    versions and hashes for a device  make sbom    its bill of materials (CycloneDX), checked
+# make demo-model  train anew what the demo begins with (samples/demo_model)
 # make mutation  do tests notice small edits?     (docs/development.md; about half an hour, not part of make test)
 # make clean   remove what was built, .venv too    Each makes its own .venv once; PYTHON=python3.12 chooses another,
 #                                                  VENV=.venv-3.12 beside it.
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := ptedge training export runtime samples
 
-.PHONY: test lint types pytest demo bench mutation wheel format lock sbom site clean
+.PHONY: test lint types pytest demo demo-model bench mutation wheel format lock sbom site clean
 .DEFAULT_GOAL := test
 
 test: lint types pytest
@@ -31,9 +32,17 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix $(PACKAGES) tests .ci
 	$(BIN)/ruff format $(PACKAGES) tests .ci
 
-# DEMO="--quick" takes about 3 minutes
+# DEMO="--quick" takes about a minute
 demo: $(STAMP)
 	$(BIN)/ptedge demo $(DEMO)
+
+# seed 250 of all is seed 1000 of the source scenes, as in samples/walk.py
+demo-model: $(STAMP)
+	rm -rf build/demo-model
+	$(BIN)/python -m ptedge.samples.draw build/demo-model --source 600 --target 2 --val 2 --seed 250
+	cd build/demo-model && $(abspath $(BIN))/ptedge train source/annotations.json \
+	  --config ../../samples/demo_train.toml --out run
+	cp build/demo-model/run/model.pt samples/demo_model/model.pt
 
 # BUNDLE=folder measures your own; without it, a bundle with untrained weights, which is as fast as a trained one
 BUNDLE ?= build/bench/bundle

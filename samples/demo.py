@@ -1,124 +1,89 @@
-"""``ptedge demo``: train, adapt, export, run, collect and adapt again on generated scenes, and one table at the end."""
+"""``ptedge demo``: a detector of clear streets meets fog, adapts without labels, is deployed and adapts again."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import importlib.util
+import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ptedge.errors import OutputError
+from ptedge.errors import EXTRAS, OutputError, missing_extra
 from ptedge.files import atomic_write, make_output_folder, write_json
 from ptedge.folders import EARLIER, LOCK_NAME, set_aside, take_folder
 
 from .steps import Steps
+from .walk import SETTINGS, SOURCE, TARGET, Plan, Row, Walk
 
 MARKER = "demo.json"  # a folder that holds it was made by a demo and may be made anew
-SOURCE, TARGET = "clear", "fog_camera"  # names of domains
-LABELS = "annotations.json"
-SETTINGS = ("demo_train.toml", "demo_adapt.toml", "demo_source_free.toml")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much of everything.
-
-    Attributes:
-        source_images: labelled scenes of the source look.
-        target_frames: frames of the target look, without labels for adaptation.
-        target_val: labelled scenes of the target look, for the table only.
-        video_frames: length of the video the device runs on.
-        train_steps: pretraining, and training of the oracle.
-        adapt_steps: adaptation with source.
-        source_free_steps: each source-free adaptation.
-        every_bundle: export every model and score its bundle; else only those that go to the device.
-    """
-
-    source_images: int
-    target_frames: int
-    target_val: int
-    video_frames: int
-    train_steps: int
-    adapt_steps: int
-    source_free_steps: int
-    every_bundle: bool
-
-
-FULL = Plan(
-    source_images=200,
-    target_frames=120,
-    target_val=60,
-    video_frames=100,
-    train_steps=340,
-    adapt_steps=100,
-    source_free_steps=80,
-    every_bundle=True,
-)
-QUICK = Plan(
-    source_images=60,
-    target_frames=30,
-    target_val=16,
-    video_frames=30,
-    train_steps=50,
-    adapt_steps=10,
-    source_free_steps=6,
-    every_bundle=False,
-)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the table: how a model does on the target scenes, as checkpoint and, where exported, as bundle."""
-
-    name: str
-    trained_on: str
-    checkpoint: dict[str, Any]
-    bundle: dict[str, Any] | None
+FULL = Plan()
+QUICK = Plan(target_frames=60, second_frames=20, val_images=40, pictures=4, with_source=False)
+WORKSHOP = ("train", "export")  # extras that the demo needs
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Three minutes instead of twelve: shows that all works, not how well.")
+@click.option("--quick", is_flag=True, help="One minute instead of three: source-free alone, and no second round.")
+@click.option("--from-scratch", is_flag=True, help="Train the source model, too, instead of taking the one enclosed.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Its folder; an earlier demo steps aside.  [default: runs/demo]"
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of scenes and training.")
-def demo(quick: bool, out: Path | None, seed: int) -> dict[str, Any]:
-    """The whole loop on generated scenes, in one command.
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of scenes and adaptation.")
+def demo(quick: bool, from_scratch: bool, out: Path | None, seed: int) -> dict[str, Any]:
+    """The whole loop on generated scenes, in one command: about three minutes on two CPU cores.
 
-    Draws street scenes of a clear and of a shifted look, trains on the clear ones, adapts to the others without their
-    labels, exports, verifies, runs on a video, adapts again to the frames collected there, and prints one table.
-    Pictures are left in OUT/pictures.
+    A detector that learned street scenes on clear days is scored in fog. It adapts to frames of fog that nobody
+    labelled, source-free and with its source data; is exported and verified; runs through other streets, as on a
+    device, and collects; and adapts again to what it collected. A table tells what each step is worth, and
+    OUT/before_after.jpg shows it.
 
     \b
     Example:
-      ptedge demo --quick --out runs/demo
+      ptedge demo --out runs/demo
     """
+    require_workshop()
     with take_folder(out, Path("runs/demo"), "ptedge demo") as folder:
-        return _show(quick, folder, seed)
+        return _show(FULL if not quick else QUICK, folder, seed, quick=quick, from_scratch=from_scratch)
 
 
-def _show(quick: bool, out: Path, seed: int) -> dict[str, Any]:
+def require_workshop() -> None:
+    """See to it before the first step that no later one lacks a package.
+
+    Raises:
+        MissingExtraError: with all extras that the demo needs.
+    """
+    for package, extra in EXTRAS.items():
+        if extra in WORKSHOP and importlib.util.find_spec(package) is None:
+            raise missing_extra(package, ",".join(WORKSHOP))
+
+
+def _show(plan: Plan, out: Path, seed: int, *, quick: bool, from_scratch: bool) -> dict[str, Any]:
     """The demo in a folder that is held."""
-    _start_afresh(out)
+    start_afresh(out)
+    click.echo(f"A detector that knows {SOURCE} streets meets {TARGET}. Everything is written into {out}", err=True)
     steps = Steps(out / "logs", lambda line: click.echo(line, err=True))
-    rows = _Walk(QUICK if quick else FULL, out, seed, steps).rows()
+    rows = Walk(plan, out, seed, steps, from_scratch=from_scratch).rows()
     document = {
         "quick": quick,
+        "from_scratch": from_scratch,
         "seed": seed,
         "seconds": steps.seconds,
         "models": {row.name: {"checkpoint": row.checkpoint, "bundle": row.bundle} for row in rows},
     }
     write_json(out / MARKER, document)
-    click.echo(f"\n{sum(steps.seconds.values()) / 60:.1f} minutes. Pictures: {out / 'pictures'}", err=True)
-    _print_table(rows)
+    click.echo(f"\n{sum(steps.seconds.values()) / 60:.1f} minutes in all", err=True)
+    print_table(rows)
+    click.echo(closing(out, rows), err=True)
     return {"out": str(out), **document}
 
 
-def _start_afresh(out: Path) -> None:
-    """An empty folder with the demo's settings; an earlier demo there steps aside."""
+def start_afresh(out: Path) -> None:
+    """An empty folder with the demo's settings; an earlier demo there steps aside.
+
+    Raises:
+        OutputError: the folder holds something else, or is not writable.
+    """
     if out.is_dir() and (names := [p.name for p in out.iterdir() if p.name not in (LOCK_NAME, MARKER)]):
         if not (out / MARKER).is_file():
             raise OutputError(f"{out} is not empty and not from an earlier demo. Choose another --out")
@@ -132,108 +97,59 @@ def _start_afresh(out: Path) -> None:
             file.write(resources.files(__package__).joinpath(name).read_text("utf-8"))
 
 
-class _Walk:
-    """The commands of the loop, with the folders and settings of this demo."""
+def print_table(rows: list[Row]) -> None:
+    """AP50 of each model in per cent, and how far it is above the first.
 
-    def __init__(self, plan: Plan, out: Path, seed: int, steps: Steps) -> None:
-        self.plan, self.out, self.seed, self.steps = plan, out, seed, steps
-        self.data = out / "data"
-
-    def rows(self) -> list[Row]:
-        """Go the whole way; returns the lines of the table."""
-        with self.steps.step("draw scenes"):
-            _draw(self.plan, self.data, self.seed)
-        frames = self.data / "target" / "images"
-        pretrained = self.train("pretrained", self.data / "source" / LABELS)
-        adapted = self.adapt("adapted", pretrained, frames, self.data / "source" / LABELS)
-        source_free = self.adapt("source_free", pretrained, frames)
-        oracle = self.train("oracle", self.data / "target" / LABELS)
-
-        rows = [
-            self.judge("source only", "clear scenes, labelled", pretrained),
-            self.judge("adapted", "the same + target frames", adapted, deployed=True),
-            self.judge("source-free", "source only + target frames", source_free),
-        ]
-        bundle = self.out / "bundles" / "adapted"
-        self.steps.ptedge("verify", "verify", bundle, "--against", adapted, "--frames", frames)
-        field = self.run(bundle)
-        second = self.adapt("second_round", adapted, field)
-        rows.append(self.judge("second round", "adapted + collected frames", second, deployed=True))
-        rows.append(self.judge("oracle", "target frames, labelled", oracle))
-        return rows
-
-    def train(self, name: str, data: Path) -> Path:
-        """Train on labelled scenes; returns the checkpoint."""
-        run = self.out / name
-        settings = self.settings("demo_train.toml", self.plan.train_steps)
-        self.steps.ptedge(f"train: {name}", "train", data, "--out", run, *settings)
-        return run / "model.pt"
-
-    def adapt(self, name: str, model: Path, frames: Path, source: Path | None = None) -> Path:
-        """Adapt to frames, source-free without ``source``; returns the checkpoint."""
-        run = self.out / name
-        mode: list[str | Path]
-        if source is not None:
-            mode, settings = ["--source", source], self.settings("demo_adapt.toml", self.plan.adapt_steps)
-        else:
-            mode, settings = ["--source-free"], self.settings("demo_source_free.toml", self.plan.source_free_steps)
-        self.steps.ptedge(f"adapt: {name}", "adapt", model, "--target", frames, *mode, "--out", run, *settings)
-        return run / "model.pt"
-
-    def settings(self, name: str, count: int) -> list[str | Path]:
-        """Options of train and adapt."""
-        config = self.out / "settings" / name
-        return ["--config", config, "--set", f"optim.steps={count}", "--set", f"seed={self.seed}"]
-
-    def judge(self, name: str, trained_on: str, model: Path, deployed: bool = False) -> Row:
-        """Score a checkpoint on the labelled target scenes, and again what export makes of it."""
-        labels = self.data / "val" / LABELS
-        checkpoint = self.steps.ptedge(f"score: {name}", "eval", model, labels, "--json")
-        if not (deployed or self.plan.every_bundle):
-            return Row(name, trained_on, json.loads(checkpoint), None)
-        bundle = self.out / "bundles" / model.parent.name
-        self.steps.ptedge(f"export: {name}", "export", model, "--out", bundle)
-        exported = self.steps.ptedge(f"score the bundle: {name}", "eval", bundle, labels, "--json")
-        return Row(name, trained_on, json.loads(checkpoint), json.loads(exported))
-
-    def run(self, bundle: Path) -> Path:
-        """Run as on a device, on a video and on pictures to look at; returns the field folder collected."""
-        field = self.out / "field"
-        video = ["--out", f"{self.out / 'video'}", "--save", "jsonl,video", "--lossless", "--collect", f"{field}"]
-        # a video of seconds: keep far more of it than a device would keep of its days
-        video += ["--collect-random", "0.3", "--collect-interval", "2"]
-        self.steps.ptedge("run on a video", "run", bundle, self.data / "video.mp4", *video)
-        pictures = ["--out", f"{self.out / 'pictures'}", "--save", "images", "--limit", "12", "--min-score", "0.3"]
-        self.steps.ptedge("draw on pictures", "run", bundle, self.data / "val" / "images", *pictures)
-        return field
-
-
-def _draw(plan: Plan, data: Path, seed: int) -> None:
-    """Source, target and val are different streets; the labels of target serve the oracle only."""
-    from .scenes import DOMAINS
-    from .write import render_video, write_coco
-
-    clear, shifted = DOMAINS[SOURCE], DOMAINS[TARGET]
-    write_coco(data / "source", clear, plan.source_images, 4 * seed)
-    write_coco(data / "target", shifted, plan.target_frames, 4 * seed + 1)
-    write_coco(data / "val", shifted, plan.target_val, 4 * seed + 2)
-    render_video(data / "video.mp4", shifted, plan.video_frames, seed=4 * seed + 3)
-
-
-def _print_table(rows: list[Row]) -> None:
+    Args:
+        rows: source only first.
+    """
     from rich.console import Console
     from rich.table import Table
 
-    images = rows[0].checkpoint["images"]
-    table = Table(title=f"On {images} labelled target scenes that no training has seen")
-    for heading in ("model", "trained on"):
+    start = rows[0].checkpoint
+    table = Table(title=f"On {start['images']} labelled scenes in {TARGET} that no model has learned from")
+    for heading in ("model", "learned from"):
         table.add_column(heading)
-    for heading in ("AP50", "AP50 bundle"):
+    for heading in ("AP50", "gain"):
         table.add_column(heading, justify="right")
     for row in rows:
-        scores = (f"{100 * side['AP50']:.1f}" if side else "-" for side in (row.checkpoint, row.bundle))
-        table.add_row(row.name, row.trained_on, *scores)
+        gain = 100 * (row.checkpoint["AP50"] - start["AP50"])
+        table.add_row(row.name, row.trained_on, f"{100 * row.checkpoint['AP50']:.1f}", f"{gain:+.1f}" if gain else "")
     Console().print(table)
+    for row in rows:
+        if row.bundle:
+            found = 100 * row.bundle["AP50"]
+            click.echo(f"{row.name}, as the bundle that goes to the device, without torch: {found:.1f}")
+
+
+def closing(out: Path, rows: list[Row]) -> str:
+    """What to look at, and what to do next with data of one's own.
+
+    Args:
+        out: the demo's folder.
+        rows: of the table.
+    """
+    run = out / ("adapted" if "adapted" in {row.name for row in rows} else "source_free")
+    report = shlex.join(["ptedge", "report", *(str(path) for path in (run, out / "bundle", out / "field"))])
+    return f"""
+Look at
+  {out / "before_after.jpg"}    the same scenes before and after; more of them in {out / "pictures"}
+  {out / "drive" / "video.mp4"}    as the device sees other streets
+  {report}    one page: curves, pictures, sigma, speed
+
+Next, with your own data: LABELS is what you have labelled (a COCO json, or a folder of YOLO, VOC or KITTI), FOOTAGE
+a video or a folder of pictures from the new place, without labels
+
+  ptedge data check LABELS
+  ptedge train LABELS --out runs/source
+  ptedge adapt runs/source/model.pt --target FOOTAGE --source LABELS --out runs/adapted
+  ptedge report runs/adapted
+
+  ptedge export runs/adapted/model.pt --out runs/bundle
+  ptedge run runs/bundle FOOTAGE --collect runs/field                  # on the device; it needs no torch
+  ptedge adapt runs/adapted/model.pt --target runs/field --source-free --out runs/second
+
+Where the labelled images may not leave their place, adapt with --source-free instead of --source LABELS."""
 
 
 __all__ = ["demo"]

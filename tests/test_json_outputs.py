@@ -23,7 +23,7 @@ from ptedge.artifacts.engine_file import EngineRecord
 from ptedge.artifacts.estimate import LabelFreeFit, Ridge
 from ptedge.cli import COMMANDS, cli
 from ptedge.config import to_dict
-from ptedge.samples.demo import Row
+from ptedge.samples.walk import Row
 
 SCHEMAS = ROOT / "ptedge" / "schemas"
 ELSEWHERE = {"benchmark": ROOT / "runtime" / "benchmark" / "benchmark.schema.json"}
@@ -161,7 +161,7 @@ def test_json__of_a_study() -> None:
 
 def test_json__of_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [Row("source only", "clear scenes", {"images": 3, "AP50": 0.5}, None)]
-    monkeypatch.setattr("ptedge.samples.demo._Walk.rows", lambda self: rows)
+    monkeypatch.setattr("ptedge.samples.walk.Walk.rows", lambda self: rows)
     result = CliRunner().invoke(cli, ["demo", "--out", str(tmp_path / "demo"), "--json"])
     jsonschema.validate(json.loads(result.stdout), schema_of("demo"))
 
