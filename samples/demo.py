@@ -1,4 +1,4 @@
-"""``ptedge demo``: a detector of clear streets meets fog, adapts without labels, is deployed and adapts again."""
+"""``ptedge demo``: a detector of clear streets meets haze, adapts without labels, is deployed and adapts again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORKSHOP = ("train", "export")  # extras that the demo needs
 def demo(quick: bool, from_scratch: bool, out: Path | None, seed: int) -> dict[str, Any]:
     """The whole loop on generated scenes, in one command: about three minutes on two CPU cores.
 
-    A detector that learned street scenes on clear days is scored in fog. It adapts to frames of fog that nobody
+    A detector that learned clear street scenes is scored in haze and another camera. It adapts to frames that nobody
     labelled, source-free and with its source data; is exported and verified; runs through other streets, as on a
     device, and collects; and adapts again to what it collected. A table tells what each step is worth, and
     OUT/before_after.jpg shows it.
@@ -61,7 +61,10 @@ def require_workshop() -> None:
 def _show(plan: Plan, out: Path, seed: int, *, quick: bool, from_scratch: bool) -> dict[str, Any]:
     """The demo in a folder that is held."""
     start_afresh(out)
-    click.echo(f"A detector that knows {SOURCE} streets meets {TARGET}. Everything is written into {out}", err=True)
+    click.echo(
+        f"A detector that knows {SOURCE} streets meets {TARGET} and another camera. Everything is written into {out}",
+        err=True,
+    )
     steps = Steps(out / "logs", lambda line: click.echo(line, err=True))
     rows = Walk(plan, out, seed, steps, from_scratch=from_scratch).rows()
     document = {

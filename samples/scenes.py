@@ -43,6 +43,19 @@ DOMAINS: dict[str, Domain] = {
     "dusk": Domain("dusk", dusk=1.0, noise=7.0, blur=0.6),
     "camera": _CAMERA,
     "fog_camera": replace(_CAMERA, name="fog_camera", beta=0.06),
+    # people still see what is there, and so can a detector that has adapted
+    "haze": Domain(
+        "haze",
+        beta=0.05,
+        focal=0.85,
+        height=1.1,
+        blur=0.5,
+        noise=4.0,
+        gain=(1.1, 0.85, 0.55),
+        contrast=0.5,
+        gamma=1.6,
+        vignette=0.5,
+    ),
 }
 
 

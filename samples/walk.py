@@ -12,7 +12,7 @@ from ptedge.files import atomic_write
 
 from .steps import Steps
 
-SOURCE, TARGET = "clear", "dusk"  # names of domains
+SOURCE, TARGET = "clear", "haze"  # names of domains
 SOURCE_SEED = 1000  # of the scenes the shipped model was trained on; a demo's own seeds leave it out
 LABELS = "annotations.json"
 SETTINGS = ("demo_train.toml", "demo_adapt.toml", "demo_source_free.toml")
@@ -74,16 +74,16 @@ class Walk:
         with self.steps.step(f"draw street scenes: {SOURCE} ones with labels, others in {TARGET}"):
             self.draw()
         start = self.source_model()
-        rows = [self.judge("source only", f"{SOURCE} scenes, labelled", start)]
+        rows = [self.judge("source only", f"labelled scenes, {SOURCE}", start)]
         last = self.adapt("source_free", start, frames)
         rows.append(self.judge("source-free", f"+ {plan.target_frames} frames in {TARGET}, no labels", last))
         if plan.with_source:
             last = self.adapt("adapted", start, frames, self.data / "source" / LABELS)
         deployed = self.deploy(last, frames)
         if plan.with_source:
-            rows.append(self.judge("adapted", f"+ {plan.source_images} {SOURCE} scenes at hand", last, deployed))
+            rows.append(self.judge("adapted", f"+ the same and {plan.source_images} {SOURCE} scenes", last, deployed))
             last = self.adapt("second_round", last, self.field)
-            rows.append(self.judge("second round", "+ what the device collected, no labels", last))
+            rows.append(self.judge("second round", f"+ {plan.second_frames} frames that the device collected", last))
         with self.steps.step("draw before and after"):
             from .before_after import draw_before_and_after
 

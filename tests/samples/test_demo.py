@@ -38,7 +38,7 @@ def test_start_afresh__takes_an_earlier_demo_but_no_other_folder(tmp_path: Path)
 def test_print_table__a_line_a_model_in_percent_with_its_gain(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(ROWS)
     out = capsys.readouterr().out
-    assert "On 60 labelled scenes in fog" in out
+    assert "On 60 labelled scenes in haze" in out
     assert [word in out for word in ("30.0", "50.0", "+20.0", "55.7", "+25.7")] == [True] * 5
     assert "adapted, as the bundle that goes to the device, without torch: 55.6" in out
 
