@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from ptedge.backends.predictor import Predictor, open_predictor
 from ptedge.data import open_dataset
 from ptedge.data.dataset import Sample
+from ptedge.detections import Detections
 from ptedge.drawing.draw import ADAPTED_COLOR, SOURCE_COLOR, TRUTH_COLOR, draw_boxes, draw_detections
 from ptedge.drawing.legend import LegendRow
 from ptedge.drawing.lettering import Color, Lettering
 from ptedge.drawing.scale import at_shown_width
 from ptedge.frames.images import read_image
-from ptedge.scores.average_precision import match_detections
+from ptedge.scores.matching import UNMATCHED, match_boxes, overlaps
 
 from .write import write_image
 
-SURE = 0.3  # score from which a box is drawn and counted, as ``ptedge run`` draws them
+SURE = 0.5  # score from which a box is drawn and counted, as in the pictures of ``ptedge eval --out``
 WIDTH = 720  # pixels of one panel
 ON_SHEET = 3  # pairs on the first picture
 GAP, PAPER, INK = 8, 24, (240, 240, 240)  # pixels between panels; grey of the ground, RGB of headings
@@ -83,7 +84,7 @@ def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> ND
     image = read_image(sample.path)
     found = model.detect(image)
     sure = found.select(found.scores >= SURE)
-    hits = len(match_detections([sure], [sample], len(model.class_names)))
+    hits, wrong = count_found(sure, sample)
     wanted = sample.boxes[~sample.ignore]
     shown, boxes = at_shown_width(image, sure, WIDTH, WIDTH, cv2.INTER_CUBIC)
     canvas = shown.copy()
@@ -91,7 +92,23 @@ def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> ND
     draw_boxes(canvas, truth, [TRUTH_COLOR] * len(truth))
     rows = [LegendRow("what is there", TRUTH_COLOR), LegendRow(f"found {title}", color)]
     drawn = draw_detections(canvas, boxes, model.class_names, color=color, legend=rows)
-    return np.vstack([_heading(f"{title}: {hits} of {len(wanted)} found", drawn), drawn])
+    return np.vstack([_heading(f"{title}: {hits} of {len(wanted)} found, {wrong} wrong", drawn), drawn])
+
+
+def count_found(found: Detections, sample: Sample) -> tuple[int, int]:
+    """How many labelled boxes are found, at IoU 0.5, and how many detections are of nothing.
+
+    Args:
+        found: of the image, best score first.
+        sample: its labels; what is found of boxes to ignore counts neither way.
+    """
+    hits = wrong = 0
+    for label in np.unique(found.labels):
+        mine, its = found.boxes[found.labels == label], sample.labels == label
+        ignore = sample.ignore[its]
+        matched = match_boxes(overlaps(mine, sample.boxes[its].astype(np.float64), ignore), ignore, [0.5])[0]
+        hits, wrong = hits + int((matched >= 0).sum()), wrong + int((matched == UNMATCHED).sum())
+    return hits, wrong
 
 
 def _heading(text: str, panel: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -101,4 +118,4 @@ def _heading(text: str, panel: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return strip
 
 
-__all__ = ["FOLDER", "SHEET", "draw_before_and_after", "draw_panel"]
+__all__ = ["FOLDER", "SHEET", "count_found", "draw_before_and_after", "draw_panel"]

@@ -11,7 +11,7 @@ from ptedge.data.dataset import Sample
 from ptedge.detections import Detections
 from ptedge.drawing.draw import ADAPTED_COLOR, TRUTH_COLOR
 from ptedge.samples import before_after as module
-from ptedge.samples.before_after import GAP, WIDTH, draw_before_and_after, draw_panel
+from ptedge.samples.before_after import GAP, WIDTH, count_found, draw_before_and_after, draw_panel
 from ptedge.samples.scenes import CLASS_NAMES, DOMAINS
 from ptedge.samples.write import write_coco
 
@@ -51,8 +51,17 @@ def test_draw_panel__counts_what_is_found_of_what_counts(tmp_path: Path, monkeyp
     two = np.concatenate([BOX, BOX + 100, BOX + 40])
     labels = sample(tmp_path, two, [False, False, True])
     draw_panel(Found([0.9]), "after", ADAPTED_COLOR, labels)
-    draw_panel(Found([0.2]), "before", ADAPTED_COLOR, labels)  # not sure enough to be drawn
-    assert said == ["after: 1 of 2 found", "before: 0 of 2 found"]
+    draw_panel(Found([0.4]), "before", ADAPTED_COLOR, labels)  # not sure enough to be drawn
+    assert said == ["after: 1 of 2 found, 0 wrong", "before: 0 of 2 found, 0 wrong"]
+
+
+def test_count_found__counts_hits_and_what_is_of_nothing(tmp_path: Path) -> None:
+    labels = sample(tmp_path, np.concatenate([BOX, BOX + 100]), [False, True])
+    boxes = np.concatenate([BOX, BOX + 1, BOX + 100, BOX])  # a hit, the same again, one to ignore, another class
+    scores, classes = np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.array([0, 0, 0, 1])
+    found = Detections(boxes, scores, classes, np.ones((4, 4), np.float32), np.zeros(4, np.float32))
+    assert count_found(found, labels) == (1, 2)
+    assert count_found(Detections.empty(), labels) == (0, 0)
 
 
 def test_draw_panel__shows_labels_boxes_and_bands(tmp_path: Path) -> None:
