@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -24,13 +25,28 @@ from .write import write_image
 
 SURE = 0.5  # score from which a box is drawn and counted, as in the pictures of ``ptedge eval --out``
 WIDTH = 720  # pixels of one panel
-ON_SHEET = 3  # pairs on the first picture
+ON_SHEET = 3  # pairs on the first picture, those that gain most
 GAP, PAPER, INK = 8, 24, (240, 240, 240)  # pixels between panels; grey of the ground, RGB of headings
 FOLDER, SHEET = "pictures", "before_after.jpg"
 
 
+@dataclass(frozen=True)
+class Panel:
+    """One model on one image.
+
+    Attributes:
+        picture: [H, W, 3] uint8 RGB, ``WIDTH`` wide.
+        hits: labelled boxes that it finds.
+        wrong: detections of nothing.
+    """
+
+    picture: NDArray[np.uint8]
+    hits: int
+    wrong: int
+
+
 def draw_before_and_after(out: Path, before: Path, after: Path, labels: Path, count: int) -> list[Path]:
-    """Draw ``pictures/NAME.jpg`` of some labelled images, and ``before_after.jpg`` of the first few of them.
+    """Draw ``pictures/NAME.jpg`` of some labelled images, and ``before_after.jpg`` of those of them that gain most.
 
     Args:
         out: the demo's folder.
@@ -50,17 +66,18 @@ def draw_before_and_after(out: Path, before: Path, after: Path, labels: Path, co
     samples = [dataset.samples[int(i)] for i in chosen]
     asked = (("before", before, SOURCE_COLOR), ("after", after, ADAPTED_COLOR))
     columns = [_column(title, path, color, samples) for title, path, color in asked]
-    gutter = np.full((columns[0][0].shape[0], GAP, 3), PAPER, np.uint8)
-    pairs = [np.hstack([left, gutter, right]) for left, right in zip(*columns, strict=True)]
-    files = [out / SHEET]
-    write_image(files[0], np.vstack(pairs[:ON_SHEET]))
-    for sample, pair in zip(samples, pairs, strict=True):
+    files, pairs, gains = [out / SHEET], list[NDArray[np.uint8]](), list[int]()
+    for sample, left, right in zip(samples, *columns, strict=True):
+        pairs.append(np.hstack([left.picture, np.full((len(left.picture), GAP, 3), PAPER, np.uint8), right.picture]))
+        gains.append(right.hits - right.wrong - left.hits + left.wrong)
         files.append(out / FOLDER / f"{sample.path.stem}.jpg")
-        write_image(files[-1], pair)
+        write_image(files[-1], pairs[-1])
+    best = sorted(range(len(pairs)), key=lambda i: -gains[i])[:ON_SHEET]
+    write_image(files[0], np.vstack([pairs[i] for i in best]))
     return files
 
 
-def _column(title: str, path: Path, color: Color, samples: Sequence[Sample]) -> list[NDArray[np.uint8]]:
+def _column(title: str, path: Path, color: Color, samples: Sequence[Sample]) -> list[Panel]:
     """What one model finds on each image."""
     model = open_predictor(path)
     try:
@@ -69,7 +86,7 @@ def _column(title: str, path: Path, color: Color, samples: Sequence[Sample]) -> 
         model.close()
 
 
-def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> NDArray[np.uint8]:
+def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> Panel:
     """One model on one image, under a heading that says how much of what is labelled it finds.
 
     Args:
@@ -77,9 +94,6 @@ def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> ND
         title: of the heading.
         color: RGB of its boxes.
         sample: image and labels; boxes to ignore are neither drawn nor counted.
-
-    Returns:
-        [H, W, 3] uint8 RGB, ``WIDTH`` wide.
     """
     image = read_image(sample.path)
     found = model.detect(image)
@@ -92,7 +106,8 @@ def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> ND
     draw_boxes(canvas, truth, [TRUTH_COLOR] * len(truth))
     rows = [LegendRow("what is there", TRUTH_COLOR), LegendRow(f"found {title}", color)]
     drawn = draw_detections(canvas, boxes, model.class_names, color=color, legend=rows)
-    return np.vstack([_heading(f"{title}: {hits} of {len(wanted)} found, {wrong} wrong", drawn), drawn])
+    heading = _heading(f"{title}: {hits} of {len(wanted)} found, {wrong} wrong", drawn)
+    return Panel(np.vstack([heading, drawn]), hits, wrong)
 
 
 def count_found(found: Detections, sample: Sample) -> tuple[int, int]:
@@ -118,4 +133,4 @@ def _heading(text: str, panel: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return strip
 
 
-__all__ = ["FOLDER", "SHEET", "count_found", "draw_before_and_after", "draw_panel"]
+__all__ = ["FOLDER", "SHEET", "Panel", "count_found", "draw_before_and_after", "draw_panel"]

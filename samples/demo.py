@@ -136,7 +136,7 @@ def closing(out: Path, rows: list[Row]) -> str:
     report = shlex.join(["ptedge", "report", *(str(path) for path in (run, out / "bundle", out / "field"))])
     return f"""
 Look at
-  {out / "before_after.jpg"}    the same scenes before and after; more of them in {out / "pictures"}
+  {out / "before_after.jpg"}    scenes before and after adaptation; more in {out / "pictures"}
   {out / "drive" / "video.mp4"}    as the device sees other streets
   {report}    one page: curves, pictures, sigma, speed
 

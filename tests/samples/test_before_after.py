@@ -68,7 +68,7 @@ def test_draw_panel__shows_labels_boxes_and_bands(tmp_path: Path) -> None:
     apart = np.array([[20, 20, 50, 40]], np.float32)
     panel = draw_panel(
         Found([0.9]), "after", ADAPTED_COLOR, sample(tmp_path, np.concatenate([BOX, apart]), [False] * 2)
-    )
+    ).picture
     height, width, _ = panel.shape
     scale = WIDTH / 320
     assert width == WIDTH
