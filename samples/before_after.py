@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -19,7 +19,7 @@ from ptedge.drawing.legend import LegendRow
 from ptedge.drawing.lettering import Color, Lettering
 from ptedge.drawing.scale import at_shown_width
 from ptedge.frames.images import read_image
-from ptedge.scores.matching import UNMATCHED, match_boxes, overlaps
+from ptedge.scores.average_precision import match_detections
 
 from .write import write_image
 
@@ -98,7 +98,7 @@ def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> Pa
     image = read_image(sample.path)
     found = model.detect(image)
     sure = found.select(found.scores >= SURE)
-    hits, wrong = count_found(sure, sample)
+    hits, wrong = count_found(sure, sample, len(model.class_names))
     wanted = sample.boxes[~sample.ignore]
     shown, boxes = at_shown_width(image, sure, WIDTH, WIDTH, cv2.INTER_CUBIC)
     canvas = shown.copy()
@@ -110,20 +110,17 @@ def draw_panel(model: Predictor, title: str, color: Color, sample: Sample) -> Pa
     return Panel(np.vstack([heading, drawn]), hits, wrong)
 
 
-def count_found(found: Detections, sample: Sample) -> tuple[int, int]:
+def count_found(found: Detections, sample: Sample, num_classes: int) -> tuple[int, int]:
     """How many labelled boxes are found, at IoU 0.5, and how many detections are of nothing.
 
     Args:
         found: of the image, best score first.
         sample: its labels; what is found of boxes to ignore counts neither way.
+        num_classes: labels are 0..num_classes-1.
     """
-    hits = wrong = 0
-    for label in np.unique(found.labels):
-        mine, its = found.boxes[found.labels == label], sample.labels == label
-        ignore = sample.ignore[its]
-        matched = match_boxes(overlaps(mine, sample.boxes[its].astype(np.float64), ignore), ignore, [0.5])[0]
-        hits, wrong = hits + int((matched >= 0).sum()), wrong + int((matched == UNMATCHED).sum())
-    return hits, wrong
+    every = replace(sample, ignore=np.zeros_like(sample.ignore))
+    hits, of_something = (len(match_detections([found], [labels], num_classes)) for labels in (sample, every))
+    return hits, len(found) - of_something
 
 
 def _heading(text: str, panel: NDArray[np.uint8]) -> NDArray[np.uint8]:

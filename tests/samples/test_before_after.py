@@ -60,8 +60,8 @@ def test_count_found__counts_hits_and_what_is_of_nothing(tmp_path: Path) -> None
     boxes = np.concatenate([BOX, BOX + 1, BOX + 100, BOX])  # a hit, the same again, one to ignore, another class
     scores, classes = np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.array([0, 0, 0, 1])
     found = Detections(boxes, scores, classes, np.ones((4, 4), np.float32), np.zeros(4, np.float32))
-    assert count_found(found, labels) == (1, 2)
-    assert count_found(Detections.empty(), labels) == (0, 0)
+    assert count_found(found, labels, 2) == (1, 2)
+    assert count_found(Detections.empty(), labels, 2) == (0, 0)
 
 
 def test_draw_panel__shows_labels_boxes_and_bands(tmp_path: Path) -> None:
