@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from tiny_detector import use_tiny_detector
+from torch import set_flush_denormal
 
 from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.cli import cli
@@ -59,6 +61,13 @@ class InProcess(Steps):
         if result.exit_code:
             raise TrainingError(f"{name}: {result.output} {result.exception!r}")
         return result.stdout
+
+
+@pytest.fixture
+def tiny_detector(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    use_tiny_detector(monkeypatch)
+    yield
+    set_flush_denormal(False)  # training switches it on for the process; other tests expect the default
 
 
 @pytest.fixture
@@ -121,8 +130,8 @@ def test_draw__gives_labelled_sets_and_frames_of_other_streets(tmp_path: Path) -
     assert SOURCE_SEED % 4 == 0  # a demo's own seeds are 4 n + 1, 2, 3
 
 
-def test_walk__goes_the_whole_way_with_a_tiny_detector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_tiny_detector(monkeypatch)
+@pytest.mark.usefixtures("tiny_detector")
+def test_walk__goes_the_whole_way_with_a_tiny_detector(tmp_path: Path) -> None:
     start_afresh(tmp_path)
     settings = tmp_path / "settings" / "demo_train.toml"
     settings.write_text(settings.read_text().replace("[model]", '[model]\nweights = "none"'), "utf-8")
