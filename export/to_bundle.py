@@ -76,11 +76,13 @@ def export_checkpoint(
     manifest = make_manifest(checkpoint, sha256_file(checkpoint_path), size, batch)
     manifest = dataclasses.replace(manifest, precision=precision, conversion=conversion)
     check_sides(model, manifest.side_offset, manifest.sigma_scale)
-    if not split:
-        return write_bundle(out, manifest, model, key), report
-    first, second = cut_stages(model)
-    report = check_stages(first, second, manifest)
-    return write_bundle(out, manifest, first, key, second), report
+    second = None
+    if split:
+        model, second = cut_stages(model)
+        report = check_stages(model, second, manifest)
+    bundle = write_bundle(out, manifest, model, key, second)
+    written = sum((bundle.path / name).stat().st_size for name in bundle.manifest.files)  # the manifest stands in there
+    return bundle, dataclasses.replace(report, size=written)
 
 
 def check_size(size: tuple[int, int]) -> None:

@@ -135,7 +135,12 @@ def test_terms__every_term_that_a_run_logs_is_known(
     status, err = ptedge.adapt(pretrained, tmp_path / "run", *words, steps=1, sets=sets)
     assert status == 0, err
     (line,) = lines(tmp_path / "run")
-    assert set(line) >= LOSSES
+    taught = ("model.roi_channels=4", "model.roi_hidden=8", "distill.weight=1", "distill.hidden=16")
+    status, err = ptedge.train(source_data, tmp_path / "taught", steps=1, sets=taught)
+    assert status == 0, err
+    (trained,) = lines(tmp_path / "taught")
+    assert set(line) | set(trained) >= LOSSES
+    assert set(trained) <= LOSSES | OF_THE_RUN | {"step"}
     # whatever else is logged is a number of the run, or of what the teacher says
     pseudo = {"pseudo_boxes", "pseudo_foreground", "pseudo_score", "class_entropy", "box_variance"}
     weights = {"class_weight", "class_weight_max", "box_weight", "box_weight_max"}
