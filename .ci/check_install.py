@@ -36,7 +36,7 @@ def main() -> None:
     missing, modules = [], []
     for folder in ("ptedge", *PARTS):
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix not in (".py", ".pyi", ".toml", ".typed", ".json"):
+            if path.suffix not in (".py", ".pyi", ".toml", ".typed", ".json", ".pt"):
                 continue
             inside = path.relative_to(root / "ptedge") if folder == "ptedge" else path.relative_to(root)
             if not (installed / inside).is_file():
