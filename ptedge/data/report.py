@@ -121,7 +121,7 @@ def suggest_anchor_sizes(dataset: Dataset, size: tuple[int, int]) -> list[float]
 
 def _cluster(sizes: NDArray[np.float32]) -> NDArray[np.float64]:
     """Three means such that each is that of the sizes nearest to it, ascending; of equal sizes some are equal."""
-    means = np.quantile(sizes.astype(np.float64), _FIRST_ANCHORS)
+    means = np.asarray(np.quantile(sizes.astype(np.float64), _FIRST_ANCHORS), np.float64)
     while True:
         nearest = np.abs(sizes[:, None] - means).argmin(axis=1)  # [N]
         own = [sizes[nearest == k] for k in range(len(means))]
