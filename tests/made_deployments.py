@@ -9,6 +9,7 @@ import numpy as np
 from tiny_model import ANSWER, tiny_bundle, tiny_onnx
 
 from ptedge.runtime.deployment.change import Promotion, promote
+from ptedge.runtime.deployment.history import Entry, State, append, now
 from ptedge.runtime.deployment.options import GateOptions
 from ptedge.runtime.deployment.place import Deployment
 
@@ -32,6 +33,15 @@ def deployed(folder: Path, count: int) -> Deployment:
 def promoted(bundle: Path, to: Path, options: GateOptions = QUICK, **rest: Any) -> Promotion:
     """Promote with the quickest gate."""
     return promote(bundle, to, options, **rest)
+
+
+def kept(deployment: Deployment) -> None:
+    """Have the version that runs pass its probation."""
+
+    def entry(state: State) -> Entry:
+        return Entry(state.number + 1, "keep", str(state.version), str(state.version), now(), automatic=True)
+
+    append(deployment.store, entry)
 
 
 def frame(seed: int = 0) -> np.ndarray:

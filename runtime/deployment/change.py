@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptedge.artifacts.bundle import open_bundle
+from ptedge.artifacts.bundle import Bundle, open_bundle
 from ptedge.artifacts.trust import Trust
 from ptedge.errors import ArtifactError, InputError, OutputError
 from ptedge.files import sha256_file, sync_folder
@@ -79,26 +80,45 @@ def promote(
     version, before = version_name(files), state.version or ""
     if version == before:
         return Promotion(version, before, promoted=False)
-    _refuse_withdrawn(state, version, again)
+    refuse_withdrawn(state, version, again)
     champion = _champion(deployment, state, log)
     checks = tuple(run_gate(bundle, champion, options, log))
     if failed(checks) or dry_run:
         return Promotion(version, before, promoted=False, checks=checks)
-    facts = facts_of(bundle)
+    wanted = Entry(1, "promote", version, before, why=why, files=files, model=facts_of(bundle), checks=checks)
+    return install(deployment, bundle, wanted, keep)
+
+
+def install(deployment: Deployment, bundle: Bundle, wanted: Entry, keep: int) -> Promotion:
+    """Put a version's files, then the entry that has it run; remove files of old versions.
+
+    Args:
+        deployment: gets it.
+        bundle: whose files.
+        wanted: the entry, but for its number and time. It is made only where ``wanted.before`` runs still.
+        keep: versions to go back to whose files stay.
+
+    Raises:
+        ArtifactError: the bundle is not what ``wanted`` says.
+        OutputError: not writable; or another promotion came first.
+    """
 
     def entry(state: State) -> Entry:
-        if (state.version or "") != before:
-            raise OutputError(f"{to}: {state.version} was promoted or rolled back to meanwhile. Promote again")
-        return Entry(state.number + 1, "promote", version, before, now(), why, files=files, model=facts, checks=checks)
+        if (state.version or "") != wanted.before:
+            raise OutputError(
+                f"{deployment.path}: {state.version} was promoted or rolled back to meanwhile. Promote again"
+            )
+        return dataclasses.replace(wanted, number=state.number + 1, time=now())
 
     # one at a time: what one puts, another must not remove as old
-    with hold_folder(to, "ptedge promote"):
-        sync_folder(to.resolve().parent)  # it may be new
-        if deployment.put_version(bundle)[0] != version:
-            raise ArtifactError(f"{path} was changed while it was looked at. Promote it again")
-        deployment.folder_of(version, files)
+    with hold_folder(deployment.path, "ptedge promote"):
+        sync_folder(deployment.path.resolve().parent)  # it may be new
+        if deployment.put_version(bundle)[0] != wanted.version:
+            raise ArtifactError(f"{bundle.path} was changed while it was looked at. Promote it again")
+        deployment.folder_of(wanted.version, wanted.files)
         made, state = append(deployment.store, entry)
-        return Promotion(version, before, True, checks, made.number, remove_old(deployment, state, keep))
+        removed = remove_old(deployment, state, keep)
+        return Promotion(wanted.version, wanted.before, True, wanted.checks, made.number, removed)
 
 
 def rollback(
@@ -159,7 +179,17 @@ def remove_old(deployment: Deployment, state: State, keep: int) -> tuple[str, ..
     return tuple(old)
 
 
-def _refuse_withdrawn(state: State, version: str, again: bool) -> None:
+def refuse_withdrawn(state: State, version: str, again: bool) -> None:
+    """Keep out a version that was rolled back.
+
+    Args:
+        state: of the deployment.
+        version: to be promoted.
+        again: promote it all the same.
+
+    Raises:
+        InputError: it was rolled back.
+    """
     if version in state.withdrawn and not again:
         why = state.withdrawn[version]
         raise InputError(

@@ -13,6 +13,7 @@ from .check import NAMES
 from .options import GateOptions
 
 if TYPE_CHECKING:
+    from .change import Promotion
     from .history import Entry
 
 PATH = click.Path(path_type=Path)
@@ -65,11 +66,20 @@ GATE = grouped(
 
 
 @click.command()
-@click.argument("bundle", type=PATH)
-@click.option("--to", type=PATH, required=True, metavar="DEPLOYMENT", help="Folder of versions; made when missing.")
+@click.argument("bundle", type=PATH, required=False)
+@click.option(
+    "--to",
+    type=PATH,
+    required=True,
+    multiple=True,
+    metavar="DEPLOYMENT",
+    help="Folder of versions, made when missing; with --from again for more.",
+)
+@click.option("--from", "source", type=PATH, metavar="DEPLOYMENT", help="Pass on what runs there, in place of BUNDLE.")
 @GATE
 @WHY
 @click.option("--again", is_flag=True, help="Also a version that was rolled back before.")
+@click.option("--unproven", is_flag=True, help="With --from: also a version that is on probation there.")
 @click.option("--dry-run", is_flag=True, help="The gate alone.")
 @click.option(
     "--keep",
@@ -80,14 +90,13 @@ GATE = grouped(
 )
 @JSON
 def promote(
-    bundle: Path,
-    to: Path,
+    bundle: Path | None,
+    to: tuple[Path, ...],
+    source: Path | None,
     gate: GateOptions,
-    why: str,
-    again: bool,
-    dry_run: bool,
-    keep: int,
+    unproven: bool,
     as_json: bool,
+    **rest: Any,
 ) -> None:
     """Have DEPLOYMENT run BUNDLE, if it passes the gate.
 
@@ -96,24 +105,38 @@ def promote(
     takes the new version between two frames. A crash or a power loss at any moment leaves the version before or the new
     one, whole.
 
-    Exit status: 0 when it runs there now, or did before; 1 when a check fails.
+    With --from, what another deployment runs and a run of it has kept after its probation: the same bytes, without a
+    second gate.
+
+    Exit status: 0 when it runs there now, or did before; 1 when a check fails, or one of several deployments refuses.
 
     \b
-    Example:
+    Examples:
       ptedge promote bundle --to deployment --frames field --max-ms 50
+      ptedge promote --from canary --to north --to south
     """
-    from ptedge.config import to_dict
+    if (bundle is None) == (source is None):
+        raise click.UsageError("Give a BUNDLE, or --from a deployment")
+    if source is not None:
+        if rest.pop("dry_run") or gate != GateOptions(trust=gate.trust):
+            raise click.UsageError("--from has no gate: of its options there is --trust alone")
+        _pass_on(source, to, gate.trust, unproven, as_json, **rest)
+    elif bundle is not None:
+        if len(to) > 1 or unproven:
+            raise click.UsageError("Several --to, and --unproven, go with --from: a gate is for one deployment")
+        _promote(bundle, to[0], gate, as_json, **rest)
+
+
+def _promote(bundle: Path, to: Path, gate: GateOptions, as_json: bool, **rest: Any) -> None:
+    """A bundle, through the gate."""
     from ptedge.errors import ArtifactError
 
     from .change import promote as change
     from .check import failed, to_lines
 
-    done = change(
-        bundle, to, gate, why=why, again=again, dry_run=dry_run, keep=keep, log=lambda text: click.echo(text, err=True)
-    )
+    done = change(bundle, to, gate, **rest, log=_log)
     if as_json:
-        document = {"deployment": str(to)} | to_dict(done) | {"checks": [to_dict(check) for check in done.checks]}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_document(to, done), indent=2, ensure_ascii=False))
     elif done.checks:
         click.echo("\n".join(to_lines(done.checks)))
     if wrong := failed(done.checks):
@@ -122,10 +145,55 @@ def promote(
             f"{bundle} fails {len(wrong)} of {len(done.checks)} checks, first: {wrong[0].name} ({wrong[0].detail}); "
             f"{stays}. --accept {wrong[0].name} lets it through"
         )
+    _tell(to, done, dry_run=rest["dry_run"])
+
+
+def _pass_on(
+    source: Path, to: tuple[Path, ...], trust: tuple[Path, ...], unproven: bool, as_json: bool, **rest: Any
+) -> None:
+    """What a deployment runs, to others; one that refuses does not keep it from the rest."""
+    from ptedge.artifacts.trust import Trust
+    from ptedge.errors import OutputError, PtedgeError
+
+    from .channels import pass_on, tried
+    from .place import open_deployment
+
+    version = tried(open_deployment(source), Trust.read(trust), unproven)
+    promotions, refused = [], []
+    for place in to:
+        try:
+            done = pass_on(version, place, **rest)
+        except PtedgeError as error:
+            refused.append(place)
+            _log(f"{place}: {error}")
+            continue
+        promotions.append(_document(place, done))
+        _tell(place, done)
+    if as_json:
+        document = {"from": str(source), "version": version.promotion.version, "promotions": promotions}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    if refused:
+        raise OutputError(
+            f"{len(refused)} of {len(to)} deployments did not take {version.promotion.version}, first: {refused[0]} "
+            "(see above). The same command again goes on"
+        )
+
+
+def _document(to: Path, done: Promotion) -> dict[str, Any]:
+    from ptedge.config import to_dict
+
+    return {"deployment": str(to)} | to_dict(done) | {"checks": [to_dict(check) for check in done.checks]}
+
+
+def _tell(to: Path, done: Promotion, dry_run: bool = False) -> None:
     if done.promoted:
-        click.echo(f"{to} runs {done.version} (entry {done.number} of its history)", err=True)
+        _log(f"{to} runs {done.version} (entry {done.number} of its history)")
     elif not dry_run:
-        click.echo(f"{to} runs {done.version} already", err=True)
+        _log(f"{to} runs {done.version} already")
+
+
+def _log(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @click.command()
@@ -182,6 +250,13 @@ def history(deployment: Path) -> dict[str, Any]:
 def _line(entry: Entry) -> str:
     who = "by a run" if entry.automatic else ""
     accepted = [check.name for check in entry.checks if check.accepted]
-    notes = [who, f"accepted: {', '.join(accepted)}" if accepted else "", entry.model.get("lineage", ""), entry.why]
+    origin = f"from {entry.origin}" if entry.origin else ""
+    notes = [
+        who,
+        origin,
+        f"accepted: {', '.join(accepted)}" if accepted else "",
+        entry.model.get("lineage", ""),
+        entry.why,
+    ]
     text = f"{entry.number:>4}  {entry.time[:19]}Z  {entry.action:<8}  {entry.version}"
     return "  ".join([text, *filter(None, notes)])

@@ -173,8 +173,7 @@ class Follower:
         self._mark = None
 
     def _on_probation(self, state: State) -> bool:
-        version = state.version
-        return self._probation > 0 and state.earlier is not None and version not in state.kept
+        return self._probation > 0 and state.unproven
 
     def _open_first(self) -> LoadedModel:
         """The version that runs, or after a fault of it the one before."""

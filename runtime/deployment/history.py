@@ -41,7 +41,8 @@ class Entry:
         automatic: a run did it, no person.
         files: of ``version``, name -> sha256; with ``promote``.
         model: facts about it; with ``promote``.
-        checks: of the gate; with ``promote``.
+        checks: of the gate; with ``promote``. Of a version that came from another deployment, those it passed there.
+        origin: the deployment that a version came from, and the number of the entry there; empty for a bundle.
         ptedge: version that wrote it.
         schema: version of this description.
     """
@@ -56,6 +57,7 @@ class Entry:
     files: dict[str, str] = field(default_factory=dict)
     model: dict[str, str] = field(default_factory=dict)
     checks: tuple[GateCheck, ...] = ()
+    origin: str = ""
     ptedge: str = __version__
     schema: int = SCHEMA
 
@@ -93,6 +95,11 @@ class State:
     def earlier(self) -> str | None:
         """That a rollback goes to; ``None`` where there is none."""
         return self.running[-2] if len(self.running) > 1 else None
+
+    @property
+    def unproven(self) -> bool:
+        """Whether the version that runs has to pass a probation: there is one to go back to, and no run kept it."""
+        return self.earlier is not None and self.version not in self.kept
 
     def after(self, entry: Entry) -> State:
         """The state that an entry leads to."""
