@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import ptedge.runtime.transfer.push  # noqa: F401  # before the tests' folder is searched: it has one of that name
+
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from faulty_store import frames_in, troubles

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ptedge.runtime.transfer.push  # noqa: F401  # before the tests' folder is searched: it has one of that name
+
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from made_field import fill
