@@ -16,7 +16,7 @@ from typing import Any
 
 from ptedge.detector.config import BACKBONES
 from ptedge.training.config import AdaptConfig, TrainConfig
-from ptedge.training.recipe import FASTEST_EMA, SCHEDULES, SLOWEST_EMA
+from ptedge.training.recipes.recipe import FASTEST_EMA, SCHEDULES, SLOWEST_EMA
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = """# Configuration

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ptedge import __version__
+from ptedge.errors import missing_extra
 
 Node = Any  # onnx.NodeProto
 Proto = Any  # onnx.ModelProto
@@ -25,6 +26,22 @@ DECISIONS = frozenset(
     {"TopK", "ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Floor", "Ceil", "Round"}
     | {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"}
 )
+
+
+def read_graph(model: bytes) -> Proto:
+    """A graph on a device, where the onnx package may be absent.
+
+    Args:
+        model: serialised ONNX.
+
+    Raises:
+        MissingExtraError: no onnx package.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise missing_extra("onnx", "tensorrt") from None
+    return onnx.load_from_string(model)
 
 
 class OnnxGraph:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ptedge.errors import ArtifactError, missing_extra
+from ptedge.errors import ArtifactError
 from ptedge.graph_contract import FEATURES, FIRST_STAGE, PROPOSALS, SECOND_STAGE, VARIANCES
 
-from .onnx_graph import Proto, finish, graph_with_outputs
+from .onnx_graph import Proto, finish, graph_with_outputs, read_graph
 
 
 class Stages(NamedTuple):
@@ -32,11 +32,7 @@ def cut_stages(model: bytes) -> Stages:
         ArtifactError: its tensors have no names to cut it at, as it was exported before they had.
         MissingExtraError: no onnx package.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise missing_extra("onnx", "tensorrt") from None
-    made = _made(onnx.load_from_string(model))
+    made = _made(read_graph(model))
     if missing := [name for name in (*FIRST_STAGE, PROPOSALS, *SECOND_STAGE) if name not in made | {VARIANCES}]:
         raise ArtifactError(
             f"the graph has no tensor {missing[0]} to cut it at: an earlier version exported it. "

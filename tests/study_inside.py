@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ptedge import cli as ptedge_cli
-from ptedge.training.study import score, time_graphs, untimed
+from ptedge.training.study import score
 from ptedge.training.study.process import Processes
+from ptedge.training.study.timing import graphs, untrained
 
 
 def main(words: Sequence[Any], function: Any = ptedge_cli.main) -> tuple[int, str, str]:
@@ -30,7 +31,7 @@ def main(words: Sequence[Any], function: Any = ptedge_cli.main) -> tuple[int, st
 
 
 def run_inside(self: Processes, words: Sequence[str], log: Path) -> tuple[int, str, float]:
-    modules = {module.__name__: module.main for module in (score, time_graphs, untimed)}
+    modules = {module.__name__: module.main for module in (score, graphs, untrained)}
     function = modules.get(words[1], ptedge_cli.main)
     status, out, err = main(words[2:], function)
     log.parent.mkdir(parents=True, exist_ok=True)

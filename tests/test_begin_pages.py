@@ -18,7 +18,7 @@ from tiny_detector import use_tiny_detector, write_pictures
 
 from ptedge import cli
 from ptedge.signals import unwatch
-from ptedge.training.recipe import SCHEDULES, Schedule
+from ptedge.training.recipes.recipe import SCHEDULES, Schedule
 
 FEW = Schedule(passes=1.0, fewest=2, most=(2, 2), warm_part=2)  # instead of hundreds of steps
 # lines that are not run, and why

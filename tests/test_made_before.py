@@ -25,11 +25,9 @@ MADE = Path(__file__).with_name("made_before")
 
 
 @pytest.fixture(autouse=True)
-def _detector(monkeypatch: pytest.MonkeyPatch) -> Any:
+def _detector(monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_detector(monkeypatch)
     monkeypatch.setattr("ptedge.detector.model.ROIHead", narrow_head(8))
-    yield
-    torch.set_flush_denormal(False)
 
 
 @pytest.fixture

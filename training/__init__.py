@@ -4,4 +4,4 @@ The command line loads ``cli``, Python ``api``; the packages within share the se
 processes named below.
 """
 
-__all__ = ["api", "cli", "config", "distributed", "optim", "presets", "run_folder", "state", "validate"]
+__all__ = ["api", "cli", "config", "distributed", "optim", "run_folder", "state", "validate"]

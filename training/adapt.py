@@ -31,7 +31,7 @@ from .loop import LoopResult
 from .losses.merge import ForeignBoxes, MergeRule, measured_sigma
 from .losses.offset import of_detected
 from .mutual import MutualLearning
-from .recipe import Situation, settle
+from .recipes.recipe import Situation, settle
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
 from .state import state_of

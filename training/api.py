@@ -173,7 +173,7 @@ class _Asked:
         from ptedge.config import dotted_keys, from_dict, merged_tables, read_toml, settings_given
         from ptedge.detector.config import EARLIER
 
-        from .presets import describe_preset, preset_values
+        from .recipes.presets import describe_preset, preset_values
         from .state import read_state
 
         below: dict[str, Any] = {}

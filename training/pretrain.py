@@ -31,7 +31,7 @@ from .losses.assign import Samples
 from .losses.distill import FULL, distill_losses
 from .losses.equations import Normaliser
 from .losses.source import ImageLabels, sample_source, source_losses, source_roi_losses
-from .recipe import Situation, settle
+from .recipes.recipe import Situation, settle
 from .run import begin_run, carry_out
 from .run_folder import RunFolder
 from .state import state_of

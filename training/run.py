@@ -17,10 +17,10 @@ from ptedge.machine.heap import keeping_freed_memory
 
 from . import distributed
 from .config import RunConfig
-from .device import prepare_torch
+from .device import prepared_torch
 from .loop import LoopResult, run_loop
 from .optim import add_parameters, build_optimizer, describe_step, scaled
-from .recipe import C, Settled
+from .recipes.recipe import C, Settled
 from .run_folder import RunFolder
 from .state import read_state, restore
 from .task import B, P, Task
@@ -78,8 +78,8 @@ def begin_run(
     with hold_folder(out, f"ptedge {identity['command']}") if distributed.is_main() else nullcontext():
         folder = RunFolder(out, resume=resume, curves=config.curves)
         resumed = read_state(folder.last, identity) if folder.resume else None
-        with keeping_freed_memory():
-            yield Run(folder, resumed, prepare_torch(config.seed), val, started)
+        with keeping_freed_memory(), prepared_torch(config.seed) as device:
+            yield Run(folder, resumed, device, val, started)
 
 
 def carry_out(task: Task[B, P], run: Run, settled: Settled[C]) -> LoopResult:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptedge.errors import missing_extra
-
+from ..onnx_graph import read_graph
 from ..precision.int8_weights import pair_weights
 from ..precision.layers import int8_nodes
 
@@ -63,11 +62,7 @@ def readable_weights(model: bytes) -> bytes:
     Raises:
         MissingExtraError: no onnx package.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise missing_extra("onnx", "tensorrt") from None
-    return bytes(pair_weights(onnx.load_from_string(model)).SerializeToString())
+    return bytes(pair_weights(read_graph(model)).SerializeToString())
 
 
 def _output_names(layer: trt.ILayer) -> list[str]:
@@ -98,11 +93,10 @@ def number_types(model: bytes) -> dict[str, str]:
     Raises:
         MissingExtraError: no onnx package.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise missing_extra("onnx", "tensorrt") from None
-    proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
+    proto = read_graph(model)
+    import onnx  # there, or the line above had said that it is not
+
+    proto = onnx.shape_inference.infer_shapes(proto)
     kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.FLOAT16: "float16"}
     values = (*proto.graph.value_info, *proto.graph.output)
     types = {value.name: kinds.get(value.type.tensor_type.elem_type) for value in values}

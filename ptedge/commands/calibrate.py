@@ -11,8 +11,8 @@ import click
 
 from ptedge.artifacts.signature import read_signing_key
 from ptedge.artifacts.trust import Trust
-from ptedge.backends.runner import BACKENDS
 from ptedge.commands.calibrated_model import CalibratedModel, open_calibrated
+from ptedge.commands.model_options import BACKEND, JSON, THREADS, TRUST
 from ptedge.data import open_dataset
 from ptedge.progress import Progress
 from ptedge.scores.calibrate import measure_calibration
@@ -38,13 +38,11 @@ PATH = click.Path(path_type=Path)
 @click.option("--undo", is_flag=True, help="Take the calibration off; takes no DATA.")
 @click.option("--dry-run", is_flag=True, help="Measure and tell, write nothing.")
 @click.option("--split", help="Part of DATA to take, where it has several; val, else test, when left out.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What runs a bundle.")
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the model.")
-@click.option(
-    "--trust", "keys", multiple=True, type=PATH, metavar="KEY", help="Public key that a bundle must be signed with."
-)
+@BACKEND
+@THREADS
+@TRUST
 @click.option("--sign", type=PATH, metavar="KEY", help="Private Ed25519 key to sign the new bundle with.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+@JSON
 def calibrate(
     model: Path,
     data: Path | None,

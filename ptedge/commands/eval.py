@@ -11,8 +11,8 @@ import click
 
 from ptedge.artifacts.trust import Trust
 from ptedge.backends.predictor import open_predictor
-from ptedge.backends.runner import BACKENDS
 from ptedge.commands.evaluation import EvaluationOptions, score_model
+from ptedge.commands.model_options import BACKEND, JSON, THREADS, TRUST
 from ptedge.files import make_output_folder
 from ptedge.scores.convention import CONVENTIONS, VOC
 from ptedge.scores.evaluation import MATCH_IOU
@@ -31,29 +31,16 @@ from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, SHARES
     show_default=True,
     help="What AP50 and AP75 mean (docs/eval.md).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+@JSON
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Also write results.json, detections.json (COCO results), pictures of the worst images and sides.png here.",
 )
-@click.option(
-    "--backend",
-    type=click.Choice(BACKENDS),
-    default="auto",
-    show_default=True,
-    help="What runs a bundle or ONNX file.",
-)
+@BACKEND
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N images.")
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the model.")
-@click.option(
-    "--trust",
-    "keys",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="KEY",
-    help="Public key that a bundle must be signed with; again for more.",
-)
+@THREADS
+@TRUST
 @click.option("--pictures", type=click.IntRange(min=0), default=12, show_default=True, help="Pictures for --out.")
 def evaluate(
     model: Path,

@@ -10,7 +10,7 @@ import click
 
 from ptedge.artifacts.trust import Trust
 from ptedge.backends.predictor import Predictor, open_predictor
-from ptedge.backends.runner import BACKENDS
+from ptedge.commands.model_options import BACKEND, JSON, THREADS, TRUST
 from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.frames.source import FrameSource, open_frames
@@ -32,17 +32,10 @@ from ptedge.scores.tracking import link_detections
 )
 @click.option("--stride", type=click.IntRange(min=1), default=1, show_default=True, help="Take every N-th frame.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most N frames.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What runs a bundle.")
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the model.")
-@click.option(
-    "--trust",
-    "keys",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="KEY",
-    help="Public key that a bundle must be signed with; again for more.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+@BACKEND
+@THREADS
+@TRUST
+@JSON
 def jitter(
     model: Path,
     frames: str,

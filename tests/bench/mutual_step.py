@@ -22,7 +22,7 @@ from ptedge.detector.config import ModelConfig
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.training.batches.batch import AdaptBatch, SourceBatch, TargetBatch
 from ptedge.training.config import AdaptConfig
-from ptedge.training.device import image_tensor, prepare_torch
+from ptedge.training.device import image_tensor, prepared_torch
 from ptedge.training.losses.source import ImageLabels
 from ptedge.training.mutual import MutualLearning
 from ptedge.training.optim import build_optimizer
@@ -54,13 +54,18 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4)
     options = parser.parse_args()
     height, width = (int(v) for v in options.size.split("x"))
-    device = prepare_torch(0)
+    with prepared_torch(0) as device:
+        print(json.dumps(measure(options.steps, (height, width), options.batch, device), indent=2))
+
+
+def measure(steps: int, size: tuple[int, int], batch: int, device: torch.device) -> dict[str, object]:
+    """Times of whole steps and of their parts, in turn."""
     config = AdaptConfig()
-    settings = ModelConfig(weights="none", input_size=(height, width), anchor_sizes=(20.0, 45.0, 100.0))
+    settings = ModelConfig(weights="none", input_size=size, anchor_sizes=(20.0, 45.0, 100.0))
     model = ProbabilisticFasterRCNN(settings, 1).to(memory_format=torch.channels_last)
     learning = MutualLearning(model, config, device)
     updater = Updater(learning, build_optimizer(learning.student, config.optim), config.optim)
-    target, source = make_batches((height, width), options.batch)
+    target, source = make_batches(size, batch)
 
     counts = {"teacher": settings.rpn_test_top_n[1], "source": config.sampling.roi_count, "target": 0}
     seen: list[int] = []
@@ -77,11 +82,9 @@ def main() -> None:
         learning.after_step()
 
     full()
-    counts["target"] = seen[-1] // options.batch  # how many proposals of a target image learn depends on the teacher
+    counts["target"] = seen[-1] // batch  # how many proposals of a target image learn depends on the teacher
     learning.student.roi_head.forward = original  # type: ignore[method-assign]
-    rois = {
-        name: [torch.rand(n, 4) * 60 + torch.tensor([0.0, 0, 60, 60])] * options.batch for name, n in counts.items()
-    }
+    rois = {name: [torch.rand(n, 4) * 60 + torch.tensor([0.0, 0, 60, 60])] * batch for name, n in counts.items()}
     weak, strong, labelled = (image_tensor(x, device) for x in (target.weak, target.strong, source.images))
 
     def parts() -> None:
@@ -93,23 +96,22 @@ def main() -> None:
 
     parts()
     times: dict[str, list[float]] = {"step": [], "parts": []}
-    for _ in range(options.steps):
+    for _ in range(steps):
         for name, function in (("step", full), ("parts", parts)):
             start = time.perf_counter()
             function()
             times[name].append(time.perf_counter() - start)
     medians = {name: statistics.median(values) for name, values in times.items()}
     ratios = [a / b for a, b in zip(times["step"], times["parts"], strict=True)]
-    report = {
+    return {
         "median_step_s": round(medians["step"], 3),
         "median_parts_s": round(medians["parts"], 3),
         "ratio_of_medians": round(medians["step"] / medians["parts"], 3),
         "ratio_range": [round(min(ratios), 3), round(max(ratios), 3)],
         "proposals_an_image": counts,
         "threads": torch.get_num_threads(),
-        "steps": options.steps,
+        "steps": steps,
     }
-    print(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

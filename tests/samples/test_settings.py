@@ -11,8 +11,8 @@ pytest.importorskip("torch", reason="settings of training name torch's modules")
 
 from ptedge.config import dotted_keys, from_dict, load_config, read_toml
 from ptedge.training.config import AdaptConfig, TrainConfig
-from ptedge.training.presets import PAPER, preset_values
-from ptedge.training.recipe import Situation, settle
+from ptedge.training.recipes.presets import PAPER, preset_values
+from ptedge.training.recipes.recipe import Situation, settle
 
 SAMPLES = ROOT / "samples"
 # the files as docs/results.md was measured with them, when the paper's settings were the defaults

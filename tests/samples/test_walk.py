@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import click
 import pytest
 from click.testing import CliRunner
 from tiny_detector import use_tiny_detector
-from torch import set_flush_denormal
 
 from ptedge.artifacts.checkpoint import load_checkpoint
 from ptedge.cli import cli
@@ -64,10 +62,8 @@ class InProcess(Steps):
 
 
 @pytest.fixture
-def tiny_detector(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def tiny_detector(monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_detector(monkeypatch)
-    yield
-    set_flush_denormal(False)  # training switches it on for the process; other tests expect the default
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,8 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 
 
 @pytest.fixture(autouse=True)
-def _tiny_backbone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _tiny_backbone(monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_detector(monkeypatch)
-    yield
-    torch.set_flush_denormal(False)  # a run switches it on for the process; other tests expect the default
 
 
 @pytest.fixture

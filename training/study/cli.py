@@ -105,9 +105,9 @@ def _timed(plan: Study, out: Path, jobs: list[Job], results: list[Result], proce
     from ptedge.files import atomic_write
 
     from ..curves.drawing import draw_safely
-    from .speed import measure_speed
-    from .speed_plot import plot_speed
-    from .speed_table import speed_page, speed_rows
+    from .timing.plot import plot_speed
+    from .timing.run import measure_speed
+    from .timing.table import speed_page, speed_rows
 
     speeds = measure_speed(plan, out, jobs, results, processes, partial(click.echo, err=True))
     rows = speed_rows(plan, results, speeds)

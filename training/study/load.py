@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ptedge.config import from_dict, load_config, read_toml
 from ptedge.errors import ConfigError
 
-from ..presets import preset_sets
+from ..recipes.presets import preset_sets
 from .described import take_described
 from .plan import Row, Study, Untrained, slug
 
@@ -28,7 +28,8 @@ def load_study(path: Path, data: Path | None = None, overrides: Sequence[str] = 
         path: TOML.
         data: replaces ``data.root``.
         overrides: ``key=value`` for every run, which win; ``model.*`` only for runs that make a model.
-        preset: for a GPU's memory, of :data:`~ptedge.training.presets.PRESETS`: every row's step in parts that fit.
+        preset: for a GPU's memory, of :data:`~ptedge.training.recipes.presets.PRESETS`: every row's step in parts that
+            fit.
 
     Returns:
         The study with absolute paths.

@@ -9,7 +9,7 @@ from made_study import DATA_TOML, ROWS_TOML, load_text
 from places import ROOT
 from tiny_detector import NAME
 
-from ptedge.training.presets import PRESETS
+from ptedge.training.recipes.presets import PRESETS
 from ptedge.training.study.estimate import SHARE_OF_PEAK, Estimate, estimate_of
 from ptedge.training.study.gpus import Gpu
 from ptedge.training.study.jobs import list_jobs

@@ -13,7 +13,7 @@ from training_shell import Shell, summary
 from ptedge.config import load_config
 from ptedge.data import open_dataset
 from ptedge.training.config import AdaptConfig, OptimConfig, TrainConfig
-from ptedge.training.recipe import SCHEDULES, Situation, ema_for, fit_anchors, settle
+from ptedge.training.recipes.recipe import SCHEDULES, Situation, ema_for, fit_anchors, settle
 
 NOTHING: frozenset[str] = frozenset()
 

@@ -13,15 +13,15 @@ from ptedge.config import to_dict
 from ptedge.errors import TrainingError
 from ptedge.files import write_json
 
-from .jobs import Job
-from .load import settings_of_untrained
-from .plan import Study, slug
-from .process import Processes
-from .result import Result
+from ..jobs import Job
+from ..load import settings_of_untrained
+from ..plan import Study, slug
+from ..process import Processes
+from ..result import Result
 
 FOLDER = "speed"  # in the study's
 
-_UNTIMED = ("-m", "ptedge.training.study.untimed")
+_UNTRAINED = ("-m", "ptedge.training.study.timing.untrained")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def measure_speed(
     echo(f"timing {len(graphs)} graphs in turn, {study.timing.rounds} rounds")
     files = list(dict.fromkeys(str(graph.file) for graph in graphs))
     words = [str(study.timing.rounds), str(study.timing.threads), *files]
-    times = json.loads(_command(run, ["-m", "ptedge.training.study.time_graphs", *words], log))
+    times = json.loads(_command(run, ["-m", "ptedge.training.study.timing.graphs", *words], log))
     speeds = [_speed(graph, times[str(graph.file)]) for graph in graphs]
     write_json(out / "speed.json", {"threads": study.timing.threads, "graphs": [asdict(one) for one in speeds]})
     return speeds
@@ -109,7 +109,7 @@ def _untrained(study: Study, out: Path, run: Processes, log: Path) -> list[_Grap
         folder = out / FOLDER / f"{slug(one.name)}_{mark}"
         checkpoint = folder.with_suffix(".pt")
         if not checkpoint.exists():
-            _command(run, [*_UNTIMED, "ours", settings, str(one.classes), str(checkpoint)], log)
+            _command(run, [*_UNTRAINED, "ours", settings, str(one.classes), str(checkpoint)], log)
         graphs.append(_Graph(one.name, "untrained", folder / MODEL_NAME, checkpoint))
     return graphs
 
@@ -121,7 +121,7 @@ def _others(study: Study, out: Path, run: Processes, log: Path) -> list[_Graph]:
         size = "x".join(map(str, timing.torchvision_size))
         file = out / FOLDER / f"{slug(name)}_{size}.onnx"
         if not file.exists():
-            _command(run, [*_UNTIMED, "torchvision", name, size, str(file)], log)
+            _command(run, [*_UNTRAINED, "torchvision", name, size, str(file)], log)
         graphs.append(_Graph(f"torchvision {name}", "other", file))
     return [*graphs, *(_Graph(one.name, "other", Path(one.file)) for one in timing.graph)]
 
@@ -140,7 +140,7 @@ def _speed(graph: _Graph, times: Mapping[str, float]) -> Speed:
     if graph.checkpoint is not None:
         from ptedge.artifacts.checkpoint import load_checkpoint
 
-        from .cost import image_cost
+        from ..cost import image_cost
 
         checkpoint = load_checkpoint(graph.checkpoint)
         proposals = checkpoint.config.rpn_test_top_n[1]

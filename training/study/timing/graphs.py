@@ -1,4 +1,7 @@
-"""ONNX graphs timed in turn in one process: ``python -m ptedge.training.study.time_graphs ROUNDS THREADS FILE...``."""
+"""ONNX graphs timed in turn in one process.
+
+python -m ptedge.training.study.timing.graphs ROUNDS THREADS FILE...
+"""
 
 from __future__ import annotations
 

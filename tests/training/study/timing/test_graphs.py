@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptedge.training.study.time_graphs import feeds_of
+from ptedge.training.study.timing.graphs import feeds_of
 
 
 def test_feeds_of__noise_in_the_range_of_its_type() -> None:

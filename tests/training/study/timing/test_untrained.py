@@ -13,8 +13,8 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 
-from ptedge.training.study import untimed
-from ptedge.training.study.time_graphs import time_in_turn
+from ptedge.training.study.timing import untrained
+from ptedge.training.study.timing.graphs import time_in_turn
 
 
 class Body(nn.Sequential):
@@ -36,11 +36,11 @@ def small_detector(name: str, **settings: Any) -> FasterRCNN:
 def test_write_torchvision__a_graph_of_bytes_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torchvision.models, "get_model", small_detector)
     file = tmp_path / "new" / "theirs.onnx"
-    status, _, _ = main(["torchvision", "fasterrcnn_resnet50_fpn", "64x96", file], untimed.main)
+    status, _, _ = main(["torchvision", "fasterrcnn_resnet50_fpn", "64x96", file], untrained.main)
     assert status == 0
     assert time_in_turn([file], 1, 1)[str(file)]["ms"] > 0
 
 
 def test_write_torchvision__unknown_detector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(untimed.ConfigError, match="no detector 'yolo'; there are fasterrcnn"):
-        untimed.write_torchvision("yolo", (64, 96), tmp_path / "out.onnx")
+    with pytest.raises(untrained.ConfigError, match="no detector 'yolo'; there are fasterrcnn"):
+        untrained.write_torchvision("yolo", (64, 96), tmp_path / "out.onnx")

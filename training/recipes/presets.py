@@ -11,7 +11,7 @@ from typing import Any
 
 from ptedge.config import merged_tables
 
-from .config import PAPER_BATCH, OptimConfig
+from ..config import PAPER_BATCH, OptimConfig
 
 PAPER = "paper"
 # name -> (images a part, checkpointing)

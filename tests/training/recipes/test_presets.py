@@ -12,7 +12,7 @@ from ptedge.config import from_dict, load_config, to_dict
 from ptedge.training.cli import GPU_PRESETS
 from ptedge.training.cli import PRESETS as NAMES
 from ptedge.training.config import AdaptConfig, TrainConfig
-from ptedge.training.presets import KINDS, PAPER, PRESETS, describe_preset, preset_values
+from ptedge.training.recipes.presets import KINDS, PAPER, PRESETS, describe_preset, preset_values
 
 CLASSES: dict[str, type[TrainConfig | AdaptConfig]] = {
     "train": TrainConfig,

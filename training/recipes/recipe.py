@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from ptedge.data.dataset import Dataset
 from ptedge.data.report import suggest_anchor_sizes
 
-from .config import AdaptConfig, OptimConfig, RunConfig, TrainConfig
-from .optim import step_images
+from ..config import AdaptConfig, OptimConfig, RunConfig, TrainConfig
+from ..optim import step_images
 from .presets import KINDS
 
 C = TypeVar("C", TrainConfig, AdaptConfig)

@@ -1,4 +1,4 @@
-"""Models that are timed without training: ``python -m ptedge.training.study.untimed ours|torchvision ... OUT``.
+"""Models that are timed without training: ``python -m ptedge.training.study.timing.untrained`` and one of these.
 
 ours SETTINGS CLASSES OUT         a checkpoint with random weights; SETTINGS is the model's table as JSON
 torchvision NAME HxW OUT          torchvision's detector NAME as ONNX, with random weights
@@ -22,7 +22,7 @@ from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.errors import ConfigError, PtedgeError
 from ptedge.files import atomic_write
 
-from ..state import state_of
+from ...state import state_of
 
 OPSET = 17  # as ptedge export
 

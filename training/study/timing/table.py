@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .plan import Study
-from .result import Result
-from .sections import markdown, median_and_range
-from .speed import Speed
+from ..plan import Study
+from ..result import Result
+from ..sections import markdown, median_and_range
+from .run import Speed
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from ptedge.figures import COLOURS, GREY, new_figure, save
 
-from .plot import KIND_COLOURS, KIND_NAMES
-from .speed_table import SpeedRow
+from ..plot import KIND_COLOURS, KIND_NAMES
+from .table import SpeedRow
 
 
 def plot_speed(rows: Sequence[SpeedRow], title: str, threads: int, out: Path) -> list[Path]:
     """Draw AP50 over milliseconds an image.
 
     Args:
-        rows: of :func:`~ptedge.training.study.speed_table.speed_rows`, fastest first.
+        rows: of :func:`~ptedge.training.study.timing.table.speed_rows`, fastest first.
         title: of the study.
         threads: that were used.
         out: folder for ``speed.png``.
