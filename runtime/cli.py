@@ -143,6 +143,17 @@ MODEL = grouped(
         show_default=True,
         help="Seconds in which a new version of a deployment is compared with the one before; 0: not.",
     ),
+    click.option(
+        "--poll",
+        type=click.FloatRange(0, min_open=True),
+        help="Seconds between two looks at a deployment.  [default: 2 at a folder, 60 at a bucket]",
+    ),
+    click.option(
+        "--cache",
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="For the copy of a deployment in a bucket.  [default: one below ~/.cache/ptedge]",
+    ),
 )
 COLLECT = grouped(
     "collect",
@@ -194,7 +205,7 @@ SERVE = grouped(
 
 
 @click.command()
-@click.argument("bundle", type=click.Path(path_type=Path))
+@click.argument("bundle", type=click.Path())
 @click.argument("frames", nargs=-1, required=True)
 @OUTPUT
 @SOURCE
@@ -204,7 +215,7 @@ SERVE = grouped(
 @SERVE
 @JSON
 def run(
-    bundle: Path,
+    bundle: str,
     frames: tuple[str, ...],
     output: OutputOptions,
     source: SourceOptions,
@@ -228,6 +239,7 @@ def run(
       ptedge run car.bundle drive.mp4 --out results --save jsonl,video --collect field
       ptedge run car.bundle rtsp://camera/1 rtsp://camera/2 --collect field --serve 8080
       ptedge run deployment rtsp://camera/1 --probation 3600
+      ptedge run s3://fleet/north rtsp://camera/1 --trust owner.pub
     """
     from .run import run_bundle
 

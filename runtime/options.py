@@ -65,16 +65,22 @@ class ModelOptions:
         threads: CPU threads; ``None`` for one a core.
         trust: files of public keys that the bundle must be signed with; none checks its hashes alone.
         probation: seconds in which a new version of a deployment is compared with the one before; 0 for none.
+        poll: seconds between two looks at a deployment; ``None`` for what suits a folder or a bucket.
+        cache: folder for the copy of a deployment in a bucket; ``None`` for one below the user's cache.
     """
 
     backend: str = "auto"
     threads: int | None = None
     trust: tuple[Path, ...] = ()
     probation: float = 600.0
+    poll: float | None = None
+    cache: Path | None = None
 
     def __post_init__(self) -> None:
         require_one_of("backend", self.backend, BACKENDS)
         require("probation", self.probation, 0)
+        if self.poll is not None:
+            require("poll", self.poll, 0, open_low=True)
         if self.threads is not None:
             require("threads", self.threads, 1)
 

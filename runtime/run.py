@@ -22,7 +22,7 @@ from ptedge.signals import finishing
 
 from .counters import RunCounters, RunSource
 from .deployment.follow import Follower
-from .deployment.place import is_deployment, open_deployment
+from .deployment.place import Place, is_deployment, open_deployment
 from .inputs import choose_realtime, open_sources
 from .options import CollectOptions, ModelOptions, OutputOptions, RunOptions, ServeOptions, SourceOptions
 from .page.serve import LiveServer
@@ -40,11 +40,11 @@ from .slot import LoadedModel, ModelSlot
 LIVE_FILL = 0.05  # seconds that a batch waits for frames of live sources in lossless mode
 
 
-def run_bundle(bundle: Path, specs: list[str], options: RunOptions) -> tuple[dict[str, Any], int]:
+def run_bundle(bundle: Place, specs: list[str], options: RunOptions) -> tuple[dict[str, Any], int]:
     """Detect on frames and write the results.
 
     Args:
-        bundle: folder or ``.onnx`` file, or a deployment.
+        bundle: folder or ``.onnx`` file, or a deployment: its folder or address.
         specs: sources of frames, at least one.
         options: everything else.
 
@@ -139,16 +139,18 @@ def _what_to_save(options: RunOptions, sources: Sequence[RunSource]) -> tuple[st
 
 
 def _open_models(
-    bundle: Path, options: ModelOptions, opened: contextlib.ExitStack
+    bundle: Place, options: ModelOptions, opened: contextlib.ExitStack
 ) -> tuple[ModelSlot, Follower | None]:
     """The model, and of a deployment what follows it; both are closed with ``opened``."""
     follower = None
     if is_deployment(bundle):
-        deployment = open_deployment(bundle)
-        follower = Follower(deployment, lambda path: _open_model(path, options), log, options.probation)
+        deployment = open_deployment(bundle, options.cache)
+        follower = Follower(
+            deployment, lambda path: _open_model(path, options), log, options.probation, seconds=options.poll
+        )
         models = follower.slot
     else:
-        models = ModelSlot(LoadedModel(_open_model(bundle, options)))
+        models = ModelSlot(LoadedModel(_open_model(Path(bundle), options)))
     opened.callback(models.close)
     if follower is not None:
         opened.callback(follower.close)

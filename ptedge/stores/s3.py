@@ -8,10 +8,10 @@ writers where the server heeds it; :meth:`S3Store.exclusive` tries whether it do
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 from ptedge.errors import StoreError, named_extras
@@ -20,7 +20,7 @@ from ptedge.stores.body import PacedBody, begin_sending
 from ptedge.stores.pace import Pace
 from ptedge.stores.s3_address import S3Address
 from ptedge.stores.s3_errors import Kind, RefusalError, refusal
-from ptedge.stores.store import Content, Item, absent, check_key
+from ptedge.stores.store import PROBES, Content, Item, absent, check_key
 
 PIECE = 1 << 20  # bytes read at once
 MOST_AT_ONCE = 64 << 20  # bytes of an object sent by one request
@@ -148,7 +148,7 @@ class S3Store:
         """See :meth:`ptedge.stores.store.Store.exclusive`; asked once."""
         with self._lock:
             if self._exclusive is None:
-                key = f"probe/{uuid.uuid4().hex}"
+                key = f"{PROBES}{uuid.uuid4().hex}"
                 first = self._put_bytes(key, b"1")
                 self._exclusive = first and not self._put_bytes(key, b"2")
                 self.delete(key)
@@ -175,7 +175,9 @@ class S3Store:
                 with self._asking("put", key):
                     answer = client.upload_part(**upload, PartNumber=number, Body=self._paced(part))
                 tags.append({"PartNumber": number, "ETag": answer["ETag"]})
-            upload_whole = partial(client.complete_multipart_upload, **upload, MultipartUpload={"Parts": tags})
+            upload_whole = functools.partial(
+                client.complete_multipart_upload, **upload, MultipartUpload={"Parts": tags}
+            )
             new = self._first(key, upload_whole)
         finally:
             if not new:
@@ -220,6 +222,14 @@ class S3Store:
             raise refusal(error, verb, key, self._where, kind) from None
 
 
+@functools.cache
+def _descriptions() -> Any:
+    """What botocore knows of all services, read once: it takes most of the time and memory of a client."""
+    import botocore.session
+
+    return botocore.session.get_session().get_component("data_loader")
+
+
 def _client(where: S3Address) -> Any:
     """A client of boto3; it asks nothing of the network yet."""
     with named_extras():
@@ -228,6 +238,7 @@ def _client(where: S3Address) -> Any:
         import botocore.exceptions
         import botocore.session
     session = botocore.session.get_session()
+    session.register_component("data_loader", _descriptions())
     if where.endpoint:  # a server of one's own has no keys for machines of AWS, so that service is not looked for
         with contextlib.suppress(ValueError):
             session.get_component("credential_provider").remove("iam-role")

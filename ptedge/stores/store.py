@@ -16,6 +16,7 @@ from typing import Protocol
 from ptedge.errors import StoreError
 
 LONGEST_KEY = 900  # bytes, prefix included; S3 allows 1024
+PROBES = "probe/"  # objects by which a store is tried (:meth:`Store.exclusive`), and which are gone after it
 LONGEST_PART = 200  # bytes between two slashes; file systems allow 255, and temporary names need room
 _PART = re.compile(r"[A-Za-z0-9_=+@,-][A-Za-z0-9._=+@,-]*")
 

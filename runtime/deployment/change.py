@@ -17,7 +17,7 @@ from .check import GateCheck, failed
 from .gate import run_gate
 from .history import Entry, State, append, now
 from .options import GateOptions
-from .place import VERSIONS, Deployment, facts_of, files_of, new_deployment, version_name
+from .place import VERSIONS, Deployment, Place, facts_of, files_of, new_deployment, version_name
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Promotion:
 
 def promote(
     path: Path,
-    to: Path,
+    to: Place,
     options: GateOptions,
     *,
     why: str = "",
@@ -56,7 +56,7 @@ def promote(
 
     Args:
         path: bundle folder.
-        to: folder of the deployment, made when missing.
+        to: the deployment, made when missing.
         options: of the gate.
         why: a word for the history.
         again: also a version that was rolled back.
@@ -106,7 +106,7 @@ def install(deployment: Deployment, bundle: Bundle, wanted: Entry, keep: int) ->
     def entry(state: State) -> Entry:
         if (state.version or "") != wanted.before:
             raise OutputError(
-                f"{deployment.path}: {state.version} was promoted or rolled back to meanwhile. Promote again"
+                f"{deployment.address}: {state.version} was promoted or rolled back to meanwhile. Promote again"
             )
         return dataclasses.replace(wanted, number=state.number + 1, time=now())
 
@@ -115,7 +115,7 @@ def install(deployment: Deployment, bundle: Bundle, wanted: Entry, keep: int) ->
         sync_folder(deployment.path.resolve().parent)  # it may be new
         if deployment.put_version(bundle)[0] != wanted.version:
             raise ArtifactError(f"{bundle.path} was changed while it was looked at. Promote it again")
-        deployment.folder_of(wanted.version, wanted.files)
+        deployment.check_version(wanted.version, wanted.files)
         made, state = append(deployment.store, entry)
         removed = remove_old(deployment, state, keep)
         return Promotion(wanted.version, wanted.before, True, wanted.checks, made.number, removed)
@@ -150,11 +150,11 @@ def rollback(
     def entry(state: State) -> Entry:
         before = state.version
         if before is None or (expected is not None and before != expected):
-            raise OutputError(f"{deployment.path}: {expected or 'a version'} does not run there any more")
+            raise OutputError(f"{deployment.address}: {expected or 'a version'} does not run there any more")
         version = state.earlier if to is None else _named(state, to)
         if version is None or version == before:
-            raise InputError(f"{deployment.path}: {before} runs, and there is no other version to go back to")
-        deployment.folder_of(version, state.files[version])
+            raise InputError(f"{deployment.address}: {before} runs, and there is no other version to go back to")
+        deployment.check_version(version, state.files[version])
         return Entry(state.number + 1, "rollback", version, before, now(), why, automatic)
 
     return append(deployment.store, entry)[0]

@@ -7,7 +7,6 @@ passed one there, and its probation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ptedge.artifacts.bundle import Bundle, open_bundle
 from ptedge.artifacts.trust import Trust
@@ -15,7 +14,7 @@ from ptedge.errors import InputError
 
 from .change import Promotion, install, refuse_withdrawn
 from .history import Entry, state_of
-from .place import Deployment, new_deployment
+from .place import Deployment, Place, new_deployment
 
 
 @dataclass(frozen=True)
@@ -48,23 +47,23 @@ def tried(source: Deployment, trust: Trust | None = None, unproven: bool = False
     entries = source.history()
     state = state_of(entries)
     if state.version is None:
-        raise InputError(f"{source.path} runs nothing yet")
+        raise InputError(f"{source.address} runs nothing yet")
     if state.unproven and not unproven:
         raise InputError(
-            f"{state.version} is on probation at {source.path}: no run has kept it. Wait for one, "
+            f"{state.version} is on probation at {source.address}: no run has kept it. Wait for one, "
             "or --unproven passes it on all the same"
         )
     promotion = entries[state.promoted[state.version] - 1]
     bundle = open_bundle(source.folder_of(state.version, promotion.files), trust)
-    return Tried(bundle, promotion, f"{source.path}, entry {promotion.number}")
+    return Tried(bundle, promotion, f"{source.address}, entry {promotion.number}")
 
 
-def pass_on(version: Tried, to: Path, *, why: str = "", again: bool = False, keep: int = 5) -> Promotion:
+def pass_on(version: Tried, to: Place, *, why: str = "", again: bool = False, keep: int = 5) -> Promotion:
     """Have another deployment run it.
 
     Args:
         version: of :func:`tried`.
-        to: folder of the deployment, made when missing.
+        to: the deployment, made when missing.
         why: a word for its history.
         again: also where it was rolled back.
         keep: versions to go back to whose files stay, the new one among them; at least 2.

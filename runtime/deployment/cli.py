@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .history import Entry
 
 PATH = click.Path(path_type=Path)
-DEPLOYMENT = click.argument("deployment", type=PATH)
+PLACE = click.Path()  # a folder, or the address of a store
+DEPLOYMENT = click.argument("deployment", type=PLACE)
 WHY = click.option("--why", default="", metavar="TEXT", help="A word for the history.")
 GATE = grouped(
     "gate",
@@ -69,13 +70,13 @@ GATE = grouped(
 @click.argument("bundle", type=PATH, required=False)
 @click.option(
     "--to",
-    type=PATH,
+    type=PLACE,
     required=True,
     multiple=True,
     metavar="DEPLOYMENT",
-    help="Folder of versions, made when missing; with --from again for more.",
+    help="Folder or s3://bucket/place, made when missing; with --from again for more.",
 )
-@click.option("--from", "source", type=PATH, metavar="DEPLOYMENT", help="Pass on what runs there, in place of BUNDLE.")
+@click.option("--from", "source", type=PLACE, metavar="DEPLOYMENT", help="Pass on what runs there, in place of BUNDLE.")
 @GATE
 @WHY
 @click.option("--again", is_flag=True, help="Also a version that was rolled back before.")
@@ -91,8 +92,8 @@ GATE = grouped(
 @JSON
 def promote(
     bundle: Path | None,
-    to: tuple[Path, ...],
-    source: Path | None,
+    to: tuple[str, ...],
+    source: str | None,
     gate: GateOptions,
     unproven: bool,
     as_json: bool,
@@ -127,7 +128,7 @@ def promote(
         _promote(bundle, to[0], gate, as_json, **rest)
 
 
-def _promote(bundle: Path, to: Path, gate: GateOptions, as_json: bool, **rest: Any) -> None:
+def _promote(bundle: Path, to: str, gate: GateOptions, as_json: bool, **rest: Any) -> None:
     """A bundle, through the gate."""
     from ptedge.errors import ArtifactError
 
@@ -149,7 +150,7 @@ def _promote(bundle: Path, to: Path, gate: GateOptions, as_json: bool, **rest: A
 
 
 def _pass_on(
-    source: Path, to: tuple[Path, ...], trust: tuple[Path, ...], unproven: bool, as_json: bool, **rest: Any
+    source: str, to: tuple[str, ...], trust: tuple[Path, ...], unproven: bool, as_json: bool, **rest: Any
 ) -> None:
     """What a deployment runs, to others; one that refuses does not keep it from the rest."""
     from ptedge.artifacts.trust import Trust
@@ -170,7 +171,7 @@ def _pass_on(
         promotions.append(_document(place, done))
         _tell(place, done)
     if as_json:
-        document = {"from": str(source), "version": version.promotion.version, "promotions": promotions}
+        document = {"from": source, "version": version.promotion.version, "promotions": promotions}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
     if refused:
         raise OutputError(
@@ -179,13 +180,13 @@ def _pass_on(
         )
 
 
-def _document(to: Path, done: Promotion) -> dict[str, Any]:
+def _document(to: str, done: Promotion) -> dict[str, Any]:
     from ptedge.config import to_dict
 
-    return {"deployment": str(to)} | to_dict(done) | {"checks": [to_dict(check) for check in done.checks]}
+    return {"deployment": to} | to_dict(done) | {"checks": [to_dict(check) for check in done.checks]}
 
 
-def _tell(to: Path, done: Promotion, dry_run: bool = False) -> None:
+def _tell(to: str, done: Promotion, dry_run: bool = False) -> None:
     if done.promoted:
         _log(f"{to} runs {done.version} (entry {done.number} of its history)")
     elif not dry_run:
@@ -200,7 +201,7 @@ def _log(text: str) -> None:
 @DEPLOYMENT
 @click.option("--to", metavar="VERSION", help="Name of a version, or its beginning.  [default: the one before]")
 @WHY
-def rollback(deployment: Path, to: str | None, why: str) -> dict[str, Any]:
+def rollback(deployment: str, to: str | None, why: str) -> dict[str, Any]:
     """Have DEPLOYMENT run the version before again.
 
     \b
@@ -213,7 +214,7 @@ def rollback(deployment: Path, to: str | None, why: str) -> dict[str, Any]:
     made = change(open_deployment(deployment), to=to, why=why)
     click.echo(f"{deployment} runs {made.version} again, no more {made.before}", err=True)
     return {
-        "deployment": str(deployment),
+        "deployment": deployment,
         "version": made.version,
         "before": made.before,
         "number": made.number,
@@ -222,7 +223,7 @@ def rollback(deployment: Path, to: str | None, why: str) -> dict[str, Any]:
 
 @click.command()
 @DEPLOYMENT
-def history(deployment: Path) -> dict[str, Any]:
+def history(deployment: str) -> dict[str, Any]:
     """Tell what ran on DEPLOYMENT when, why, and what the gate said.
 
     \b
@@ -238,7 +239,7 @@ def history(deployment: Path) -> dict[str, Any]:
         click.echo(_line(entry))
     click.echo(f"runs {state.version}; a rollback goes to {state.earlier or 'nothing: it is the first'}", err=True)
     return {
-        "deployment": str(deployment),
+        "deployment": deployment,
         "version": state.version,
         "earlier": state.earlier,
         "withdrawn": state.withdrawn,

@@ -1,13 +1,13 @@
 """Follow a deployment while a run goes on: load a new version beside the old one, and exchange them.
 
-A thread looks every two seconds whether the history has another entry. The new version is loaded and asked a few times
-before it takes over, so that no frame waits for it.
+A thread looks now and then whether the history has another entry. The new version is fetched where it is far, loaded
+and asked a few times before it takes over, so that no frame waits for it. While the place is away, what runs goes on,
+and a run begins with the last version that is whole on this machine.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,12 +20,12 @@ from ptedge.machine.memory import main_memory, resident_memory
 from ..slot import LoadedModel, ModelSlot
 from . import crashes
 from .answers import made_images
-from .change import rollback
-from .history import Entry, State, append, now
+from .followed import Followed
+from .history import State
+from .looks import OF_A_BUCKET, OF_A_FOLDER, Looks
 from .place import Deployment
 from .trial import Trial
 
-LOOK = 2.0  # seconds between two looks at the history
 WARM_CALLS = 3
 MOST_CRASHES = 3  # of runs in the probation of a version, until it is not tried again
 ROOM = 1.2  # times the memory that the running version took must be free
@@ -41,7 +41,14 @@ class Follower:
         switched: called with each new model, on the follower's thread.
     """
 
-    def __init__(self, deployment: Deployment, load: Load, log: Callable[[str], None], probation: float = 0.0) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        load: Load,
+        log: Callable[[str], None],
+        probation: float = 0.0,
+        seconds: float | None = None,
+    ) -> None:
         """Load the version that runs; where it is on probation still, the one before as well.
 
         Args:
@@ -49,13 +56,18 @@ class Follower:
             load: opens a bundle folder.
             log: told what happens.
             probation: seconds of a new version; 0 for none.
+            seconds: between two looks at the deployment; ``None`` for what suits a folder or a bucket.
 
         Raises:
             PtedgeError: it cannot be loaded, nor one before it.
         """
-        self._deployment, self._load, self._log, self._probation = deployment, load, log, probation
+        seconds = seconds or (OF_A_BUCKET if deployment.far else OF_A_FOLDER)
+        self._looks = Looks(self.look, self._judge, deployment.address, log, seconds)
+        self._followed = Followed(deployment, log)
+        self._load, self._log, self._probation = load, log, probation
         self.switched: Callable[[LoadedModel], None] = lambda model: None
-        self._state = deployment.state()
+        if (behind := self._followed.begin(self._wanted)) is not None:
+            self._looks.fail(behind)
         self._switches: list[dict[str, Any]] = []
         self._refused: set[tuple[str, int]] = set()  # version and promotion
         self._trial: Trial | None = None
@@ -66,30 +78,35 @@ class Follower:
         try:
             self._try_first()
         except PtedgeError as error:
-            log(f"{deployment.path}: no probation: {error}")
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="ptedge-deployment", daemon=True)
+            log(f"{deployment.address}: no probation: {error}")
+
+    @property
+    def _state(self) -> State:
+        return self._followed.state
+
+    @property
+    def _deployment(self) -> Deployment:
+        return self._followed.deployment
 
     def start(self) -> None:
         """Look for new versions from now on."""
-        self._thread.start()
+        self._looks.start()
 
     def close(self) -> None:
         """Stop looking, after a last look at the probation; a version that is being loaded is still loaded."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        if self._looks.stop():
             with contextlib.suppress(PtedgeError):
                 self._judge()
-        crashes.end(self._deployment.store, self._mark)
+        crashes.end(self._deployment.local, self._mark)
 
     def to_json(self) -> dict[str, Any]:
         """For the report and ``/status.json``."""
         return {
-            "deployment": str(self._deployment.path),
+            "deployment": self._deployment.address,
             "version": self.slot.current.version,
             "probation": self._trial.describe() if self._trial is not None else None,
             "switches": list(self._switches),
+            **self._looks.to_json(),
         }
 
     def look(self) -> None:
@@ -99,10 +116,16 @@ class Follower:
             PtedgeError: the deployment cannot be read or written.
         """
         self._judge()
-        if not self._deployment.moved(self._state.number):
+        if not self._followed.moved():
             return
-        self._state = state = self._deployment.state()
         running, trial = self.slot.current, self._trial
+        state = self._followed.look()
+        if state.version not in (None, running.version):
+            # where that fails, all of this is done again
+            self._followed.fetch(state, [str(state.version)], [str(running.version)])
+        if self._looks.stopped:
+            return
+        self._followed.state = state
         if state.version in (None, running.version) or self._promotion(str(state.version)) in self._refused:
             return
         if trial is not None and state.version == trial.champion.version:
@@ -122,14 +145,6 @@ class Follower:
         if self._trial is None:
             self.slot.retire(running)
 
-    def _follow(self) -> None:
-        while not self._stop.wait(LOOK):
-            try:
-                self.look()
-            except Exception as error:  # what runs goes on, whatever becomes of the place
-                self._log(f"{self._deployment.path} cannot be followed: {error}")
-                self._stop.wait(10 * LOOK)
-
     def _judge(self) -> None:
         """Go back from a version that failed, or keep one that has passed; the history gets an entry."""
         trial = self._trial
@@ -141,39 +156,32 @@ class Follower:
             self._refused.add(self._promotion(version))
             self._note_switch(version, before, trial.failed)
             self.switched(trial.champion)
-            self._roll_back(version, trial.failed)
+            self._followed.send_back(version, trial.failed)
             self.slot.retire(trial.challenger)
             return
-        self._log(f"{self._deployment.path}: {version} has passed its probation: {trial.describe()}")
+        self._log(f"{self._deployment.address}: {version} has passed its probation: {trial.describe()}")
         self.slot.retire(trial.champion)
-        with contextlib.suppress(_MovedError):
-            self._state = append(self._deployment.store, lambda state: _keep(state, version, trial.describe()))[1]
-
-    def _roll_back(self, version: str, why: str) -> None:
-        """Record that a version goes back; what cannot be recorded is told, and not taken again by this run."""
-        try:
-            made = rollback(self._deployment, expected=version, why=why, automatic=True)
-        except PtedgeError as error:
-            self._log(f"{self._deployment.path}: that {version} goes back was not recorded: {error}")
-        else:
-            self._log(f"{self._deployment.path}: {version} goes back: {why}; {made.version} runs")
-            self._state = self._deployment.state()
+        self._followed.keep(version, trial.describe())
 
     def _begin_trial(self, champion: LoadedModel, challenger: LoadedModel) -> None:
         self._trial = self.slot.trial = Trial(self.slot, champion, challenger, self._probation)
         promotion = self._state.promoted.get(str(challenger.version), 0)
-        self._mark = crashes.begin(self._deployment.store, promotion)
+        self._mark = crashes.begin(self._deployment.local, promotion)
 
     def _end_trial(self) -> None:
         """Groups of a version that failed must not reach it: the slot keeps the trial for them."""
         if self._trial is not None and not self._trial.failed:
             self.slot.trial = None
         self._trial = None
-        crashes.end(self._deployment.store, self._mark)
+        crashes.end(self._deployment.local, self._mark)
         self._mark = None
 
     def _on_probation(self, state: State) -> bool:
         return self._probation > 0 and state.unproven
+
+    def _wanted(self, state: State) -> list[str]:
+        """Versions that a run has to have: on probation, the one before as well."""
+        return [str(v) for v in (state.version, state.earlier) if v == state.version or self._on_probation(state)]
 
     def _open_first(self) -> LoadedModel:
         """The version that runs, or after a fault of it the one before."""
@@ -186,14 +194,14 @@ class Follower:
             except PtedgeError as error:
                 if not self._on_probation(state):
                     raise
-                self._log(f"{self._deployment.path}: {version} is not taken: {error}")
-                self._roll_back(version, str(error))
+                self._log(f"{self._deployment.address}: {version} is not taken: {error}")
+                self._followed.send_back(version, str(error))
                 if self._state.version == version:
                     raise
 
     def _refuse_crashed(self, version: str) -> None:
         """Raises ArtifactError where the version took several runs with it."""
-        died = crashes.crashes(self._deployment.store, self._state.promoted[version])
+        died = crashes.crashes(self._deployment.local, self._state.promoted[version])
         if died >= MOST_CRASHES:
             raise ArtifactError(f"{died} runs died in its probation")
 
@@ -225,7 +233,7 @@ class Follower:
         except PtedgeError as error:
             self._refuse(version, error)
             if self._on_probation(state):
-                self._roll_back(version, f"it cannot be loaded: {error}")
+                self._followed.send_back(version, f"it cannot be loaded: {error}")
             return None
         try:
             _check_classes(self.slot.predictor, model.predictor)
@@ -237,7 +245,7 @@ class Follower:
 
     def _refuse(self, version: str, error: PtedgeError) -> None:
         self._refused.add(self._promotion(version))
-        self._log(f"{self._deployment.path}: {self.slot.current.version} goes on: {error}")
+        self._log(f"{self._deployment.address}: {self.slot.current.version} goes on: {error}")
 
     def _promotion(self, version: str) -> tuple[str, int]:
         """A version and when it was promoted: again is another try."""
@@ -251,7 +259,7 @@ class Follower:
 
     def _note_switch(self, old: str, new: str, why: str) -> None:
         self._switches.append({"time": round(time.time(), 3), "from": old, "to": new, "why": why})
-        self._log(f"{self._deployment.path}: {new} runs now, before it {old}: {why}")
+        self._log(f"{self._deployment.address}: {new} runs now, before it {old}: {why}")
 
     def _open(self, state: State, version: str) -> LoadedModel:
         return LoadedModel(self._load(self._deployment.folder_of(version, state.files[version])), version)
@@ -266,17 +274,7 @@ class Follower:
         text = f"about {self._needs / 1e6:.0f} MB of memory needed beside the running version, {free / 1e6:.0f} MB free"
         if self._needs * ROOM > free:
             raise ArtifactError(f"{version} is not loaded: {text}. Start the run again to take it")
-        self._log(f"{self._deployment.path}: loading {version}: {text}")
-
-
-class _MovedError(Exception):
-    """Another version runs there meanwhile, or it is kept already."""
-
-
-def _keep(state: State, version: str, why: str) -> Entry:
-    if state.version != version or version in state.kept:
-        raise _MovedError
-    return Entry(state.number + 1, "keep", version, version, now(), why, automatic=True)
+        self._log(f"{self._deployment.address}: loading {version}: {text}")
 
 
 def warm(predictor: BundlePredictor) -> None:

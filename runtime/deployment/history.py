@@ -7,6 +7,7 @@ taken, looks again, and takes the next one if what it wants still makes sense.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -23,6 +24,7 @@ from .check import GateCheck
 SCHEMA = 1
 FOLDER = "history/"
 ACTIONS = ("promote", "rollback", "keep")
+SETTLE = 1.0  # seconds after which no other writer replaces an entry, in a bucket that replaces
 TRIES = 20  # of a number that others take at the same time
 
 
@@ -169,8 +171,11 @@ def append(store: Store, make: Callable[[State], Entry]) -> tuple[Entry, State]:
         state = state_of(read_history(store))
         entry = make(state)
         key, content = key_of(entry.number), _to_bytes(entry)
-        # a store that replaces what is there says True to both writers; the content tells who was last
-        if store.put(key, content) and read_whole(store, key, MOST_JSON_BYTES) == content:
+        if not store.put(key, content):
+            continue
+        if not store.exclusive():  # both writers are told that theirs is new; the content tells who was last
+            time.sleep(SETTLE)
+        if read_whole(store, key, MOST_JSON_BYTES) == content:
             return entry, state.after(entry)
     raise OutputError("others write to this deployment without a pause. Try again later")
 

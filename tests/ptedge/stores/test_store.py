@@ -9,17 +9,20 @@ import pytest
 from servers.buckets import address
 
 from ptedge.errors import StoreError
+from ptedge.stores.copied import CopiedStore
 from ptedge.stores.folder import FolderStore
 from ptedge.stores.opening import open_store
 from ptedge.stores.store import AbsentError, Store, read_whole
 
-pytestmark = pytest.mark.parametrize("store", ["folder", "rclone", "moto"], indirect=True)
+pytestmark = pytest.mark.parametrize("store", ["folder", "rclone", "moto", "copied"], indirect=True)
 
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "folder":
         return FolderStore(tmp_path / "store")
+    if request.param == "copied":
+        return CopiedStore(FolderStore(tmp_path / "store"), FolderStore(tmp_path / "copies"))
     request.getfixturevalue("bucket_keys")
     return open_store(address(request.getfixturevalue(f"{request.param}_server"), uuid.uuid4().hex))
 

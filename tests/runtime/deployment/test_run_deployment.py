@@ -16,7 +16,6 @@ from made_deployments import deployed, numbered_bundle, promoted
 from places import ROOT
 
 from ptedge.cli import cli
-from ptedge.runtime.deployment import follow
 
 SCHEMA = json.loads((ROOT / "ptedge" / "schemas" / "run.json").read_text("utf-8"))
 
@@ -38,8 +37,7 @@ def run(*words: object) -> dict[str, object]:
     return report
 
 
-def test_run__a_new_version_while_it_runs(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "LOOK", 0.02)
+def test_run__a_new_version_while_it_runs(tmp_path: Path, pictures: Path) -> None:
     deployment = deployed(tmp_path, 1)
     new, out = numbered_bundle(tmp_path / "new", 1), tmp_path / "out"
 
@@ -50,7 +48,7 @@ def test_run__a_new_version_while_it_runs(tmp_path: Path, pictures: Path, monkey
 
     thread = threading.Thread(target=promote)
     thread.start()
-    words = (deployment.path, pictures, "--loop", "--rate", "40", "--realtime", "--limit", "200")
+    words = (deployment.path, pictures, "--poll", "0.02", "--loop", "--rate", "40", "--realtime", "--limit", "200")
     report = run(*words, "--out", out, "--save", "jsonl", "--collect", tmp_path / "field", "--collect-random", "1")
     thread.join()
     lines = [json.loads(line) for line in (out / "detections.jsonl").read_text("utf-8").splitlines()]
