@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -12,13 +14,13 @@ from ptedge.errors import OutputError
 from ptedge.frames.login import with_login
 
 from .click_options import BACKEND, JSON, THREADS, TRUST, Decorator, byte_size, grouped, secret
+from .collection.policy import Quota, Shares, Spacing, read_policy
 from .options import (
     FLIPS,
     SAVES,
     CollectOptions,
     ModelOptions,
     OutputOptions,
-    Policy,
     PushOptions,
     RunOptions,
     ServeOptions,
@@ -26,6 +28,7 @@ from .options import (
 )
 
 NOTHING = "none"  # --save none
+Part = TypeVar("Part", Shares, Spacing, Quota)
 
 
 def _parse_saves(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -41,24 +44,36 @@ def _parse_saves(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 def _collect(
     collect: Path | None,
-    collect_random: float,
-    collect_quantile: float,
-    collect_interval: int,
-    collect_seconds: float,
-    collect_images: int,
-    collect_bytes: int,
-    seed: int,
+    collect_policy: Path | None,
+    collect_random: float | None,
+    collect_quantile: float | None,
+    collect_interval: int | None,
+    collect_seconds: float | None,
+    collect_triples: bool,
+    collect_images: int | None,
+    collect_bytes: int | None,
+    seed: int | None,
 ) -> CollectOptions | None:
-    policy = Policy(
-        random_share=collect_random,
-        uncertain_quantile=collect_quantile,
-        min_seconds=collect_seconds,
-        min_frames=collect_interval,
-        max_images=collect_images,
-        max_bytes=collect_bytes,
-        seed=seed,
+    if collect is None:
+        return None
+    policy = read_policy(collect_policy)
+    unsure = None if collect_quantile is None else 1 - collect_quantile
+    return CollectOptions(
+        folder=collect,
+        policy=replace(
+            policy,
+            shares=_told(policy.shares, random=collect_random, entropy=unsure, sigma=unsure),
+            spacing=_told(policy.spacing, frames=collect_interval, seconds=collect_seconds),
+            quota=_told(policy.quota, images=collect_images, bytes=collect_bytes),
+            triples=policy.triples or collect_triples,
+            seed=policy.seed if seed is None else seed,
+        ),
     )
-    return CollectOptions(folder=collect, policy=policy) if collect is not None else None
+
+
+def _told(part: Part, **values: Any) -> Part:
+    """A part of a policy with what was said on the command line, which counts more than the file."""
+    return replace(part, **{name: value for name, value in values.items() if value is not None})
 
 
 def _push(push: str | None, push_token: str | None, push_token_file: str | None) -> PushOptions | None:
@@ -159,30 +174,26 @@ COLLECT = grouped(
     "collect",
     _collect,
     click.option("--collect", type=click.Path(path_type=Path), help="Field folder for frames worth adapting to."),
-    click.option("--collect-random", type=SHARE, default=0.02, show_default=True, help="Share kept by chance."),
+    click.option(
+        "--collect-policy",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file: strategies, quotas by hour and day, what is left free; options here count more.",
+    ),
+    click.option("--collect-random", type=SHARE, help="Share of all frames kept by chance.  [default: 0.02]"),
     click.option(
         "--collect-quantile",
         type=SHARE,
-        default=0.9,
-        show_default=True,
-        help="Keep frames less sure than this share of the frames so far.",
+        help="Keep frames less sure than this share of the frames so far.  [default: 0.9]",
     ),
+    click.option("--collect-interval", type=click.IntRange(0), help="Frames between two kept.  [default: 5]"),
+    click.option("--collect-seconds", type=click.FloatRange(0), help="Seconds between two kept.  [default: 0]"),
+    click.option("--collect-triples", is_flag=True, help="Keep the frames before and after each, too."),
+    click.option("--collect-images", type=click.IntRange(1), help="Images kept at most.  [default: 5000]"),
     click.option(
-        "--collect-interval", type=click.IntRange(0), default=5, show_default=True, help="Frames between two kept."
+        "--collect-bytes", callback=byte_size, metavar="SIZE", help="Size of the images at most.  [default: 2GB]"
     ),
-    click.option("--collect-seconds", type=click.FloatRange(0), default=0.0, help="Seconds between two kept."),
-    click.option(
-        "--collect-images", type=click.IntRange(1), default=5000, show_default=True, help="Images kept at most."
-    ),
-    click.option(
-        "--collect-bytes",
-        callback=byte_size,
-        metavar="SIZE",
-        default="2GB",
-        show_default=True,
-        help="Size of the images at most.",
-    ),
-    click.option("--seed", type=int, default=0, help="Of the random choice."),
+    click.option("--seed", type=int, help="Of the random choice.  [default: 0]"),
 )
 PUSH = grouped(
     "push",

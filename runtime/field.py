@@ -1,4 +1,4 @@
-"""The field folder on disk: ``images/``, ``frames.jsonl``, ``field.json``; reading, adding, and what is done with it.
+"""The field folder on disk: ``images/``, ``frames.jsonl``, ``field.json``; reading, adding, removing.
 
 An image is written before its line in ``frames.jsonl``, and each is whole or absent, so a power loss leaves at most an
 image without a line or half a last line; opening for writing removes both.
@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,20 +93,55 @@ class FieldFolder:
         Raises:
             OutputError: disk full, or ``images`` is a link now.
         """
+        self.add_all([(name, jpeg, record)])
+
+    def add_all(self, images: Sequence[tuple[str, bytes, dict[str, Any]]]) -> None:
+        """Add images that belong together: first all of them, then their lines at once; as :meth:`add`."""
         _refuse_links(self.path)
-        with atomic_write(self.path / IMAGES_NAME / name) as file:
-            file.write(jpeg)
-        line = {"file": f"{IMAGES_NAME}/{name}", **record, "bytes": len(jpeg)}
+        for name, jpeg, _ in images:
+            with atomic_write(self.path / IMAGES_NAME / name) as file:
+                file.write(jpeg)
+        rows = [{"file": f"{IMAGES_NAME}/{name}", **record, "bytes": len(jpeg)} for name, jpeg, record in images]
         path = self.path / FRAMES_NAME
         try:
             with open(path, "ab") as lines:
-                lines.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                lines.write(b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows))
                 lines.flush()
                 os.fsync(lines.fileno())
         except OSError as error:
             raise write_error(path, error) from None
-        self.images += 1
-        self.size += len(jpeg)
+        self.images += len(images)
+        self.size += sum(len(jpeg) for _, jpeg, _ in images)
+
+    def remove(self, files: AbstractSet[str]) -> None:
+        """Remove images and their lines.
+
+        The list is replaced first, in one step, the images are removed after, so that an interruption leaves images
+        without a line, never a line without its image.
+
+        Args:
+            files: as their lines name them.
+
+        Raises:
+            OutputError: not writable, or a part of the folder is a link.
+        """
+        _refuse_links(self.path)
+        self.save_about()  # while the list still holds the highest number
+        removed, images, size = [], 0, 0
+        with atomic_write(self.path / FRAMES_NAME, "w") as file:
+            for record in self.records():
+                if record["file"] in files:
+                    removed.append(record["file"])
+                else:
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                    images, size = images + 1, size + int(record.get("bytes", 0))
+        self.images, self.size = images, size
+        try:
+            for name in removed:
+                (self.path / IMAGES_NAME / Path(name).name).unlink(missing_ok=True)
+        except OSError as error:
+            raise write_error(self.path, error) from None
+        self.save_about()
 
     def save_about(self) -> None:
         """Write ``field.json`` with the present counts, and the number that no image may have again."""
@@ -113,7 +149,7 @@ class FieldFolder:
         write_json(self.path / FIELD_NAME, self.about)
 
     def repair(self) -> None:
-        """Remove what a power loss left: half a last line, images without a line, temporary files.
+        """Remove what a power loss left: half a last line, a triple's first frame alone, images without a line.
 
         Raises:
             OutputError: a part of the folder is a link, or it is not writable.
@@ -122,7 +158,13 @@ class FieldFolder:
         path = self.path / FRAMES_NAME
         if path.exists():
             cut_last_line(path)
-        names = {Path(record["file"]).name for record in self.records()}
+        records = list(self.records())
+        if records and records[-1].get("place") == -1:  # there for the next one's sake, which power was lost before
+            os.truncate(path, path.stat().st_size - 1)
+            cut_last_line(path)
+            last = records.pop()
+            self.images, self.size = self.images - 1, self.size - int(last.get("bytes", 0))
+        names = {Path(record["file"]).name for record in records}
         left = [
             image
             for image in (self.path / IMAGES_NAME).iterdir()
@@ -242,50 +284,6 @@ def export_coco(folder: FieldFolder, out: Path, min_score: float, license_name: 
         count += 1
     writer.close()
     return count
-
-
-def prune(folder: FieldFolder, max_bytes: int | None, max_images: int | None) -> int:
-    """Remove the least informative images until the folder is small enough.
-
-    The list is replaced first, in one step, the images are removed after, so that an interruption leaves images without
-    a line, never a line without its image.
-
-    Args:
-        folder: to prune.
-        max_bytes: images' bytes that may stay.
-        max_images: images that may stay.
-
-    Returns:
-        Images removed.
-
-    Raises:
-        OutputError: not writable, or a part of the folder is a link.
-    """
-    _refuse_links(folder.path)
-    folder.save_about()  # while the list still holds the highest number
-    rows = [(float(r.get("informative", 0)), i, int(r.get("bytes", 0))) for i, r in enumerate(folder.records())]
-    images, size = len(rows), sum(row[2] for row in rows)
-    gone: set[int] = set()
-    for _, i, length in sorted(rows):  # of equal ones, the oldest goes first
-        if (max_bytes is None or size <= max_bytes) and (max_images is None or images <= max_images):
-            break
-        gone.add(i)
-        images, size = images - 1, size - length
-    removed = []
-    with atomic_write(folder.path / FRAMES_NAME, "w") as file:
-        for i, record in enumerate(folder.records()):
-            if i in gone:
-                removed.append(record["file"])
-            else:
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    folder.images, folder.size = images, size
-    try:
-        for name in removed:
-            (folder.path / IMAGES_NAME / Path(name).name).unlink(missing_ok=True)
-    except OSError as error:
-        raise write_error(folder.path, error) from None
-    folder.save_about()
-    return len(removed)
 
 
 def _refuse_links(path: Path) -> None:

@@ -66,12 +66,14 @@ def export(folder: Path, form: str | None, out: Path, min_score: float, license_
     """
     from ptedge.folders import set_file_aside
 
+    from .collection.reading import reading
     from .field import export_coco, open_field
     from .prelabels.choose import write_prelabels
 
     opened = open_field(folder)
     if form is not None:
-        written = write_prelabels(opened, out, form, min_score, license_name)
+        with reading(folder):
+            written = write_prelabels(opened, out, form, min_score, license_name)
         left = ", ".join(f"{count} {why}" for why, count in written.left_out.items() if count)
         click.echo(f"wrote {out} ({form}): {written.images} images, {written.boxes} boxes", err=True)
         if left:
@@ -89,7 +91,7 @@ def export(folder: Path, form: str | None, out: Path, min_score: float, license_
 @click.option("--max-bytes", callback=byte_size, metavar="SIZE", help="Size of the images that may stay, as 500MB.")
 @click.option("--max-images", type=click.IntRange(0), help="Images that may stay.")
 def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> dict[str, Any]:
-    """Remove the least informative images until the folder is small enough.
+    """Remove the least informative images until the folder is small enough; those named in FIELD/keep.txt stay.
 
     \b
     Example:
@@ -97,8 +99,8 @@ def prune(folder: Path, max_bytes: int | None, max_images: int | None) -> dict[s
     """
     from ptedge.folders import hold_folder
 
+    from .collection.prune import prune as prune_field
     from .field import open_field
-    from .field import prune as prune_field
 
     if max_bytes is None and max_images is None:
         raise click.UsageError("give --max-bytes or --max-images")

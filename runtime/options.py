@@ -11,6 +11,7 @@ from ptedge.backends.runner import BACKENDS
 from ptedge.config import require, require_one_of
 from ptedge.errors import InputError
 
+from .collection.policy import Policy
 from .push_address import parse_push_address
 
 SAVES = ("jsonl", "coco", "csv", "video", "images")
@@ -115,41 +116,6 @@ class OutputOptions:
             require("rotate_bytes", self.rotate_bytes, 1)
         require("min_score", self.min_score, 0, 1)
         require("draw_score", self.draw_score, 0, 1)
-
-
-@dataclass(frozen=True)
-class Policy:
-    """Which frames are kept in a field folder.
-
-    Attributes:
-        random_share: share of all frames kept by chance, 0 to 1.
-        uncertain_quantile: keep a frame less sure than this share of the frames so far; 1 keeps none for that.
-        min_seconds: shortest time between two kept frames, by the source's clock.
-        min_frames: shortest distance of two kept frames in frames.
-        duplicate_bits: frames whose 64-bit dHash differs from a recent one in at most so many bits are the same; -1
-            turns this off.
-        max_images: images in the folder at most.
-        max_bytes: bytes of images in the folder at most.
-        seed: of the random choice.
-    """
-
-    random_share: float = 0.02
-    uncertain_quantile: float = 0.9
-    min_seconds: float = 0.0
-    min_frames: int = 5
-    duplicate_bits: int = 4
-    max_images: int = 5000
-    max_bytes: int = 2_000_000_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require("random_share", self.random_share, 0, 1)
-        require("uncertain_quantile", self.uncertain_quantile, 0, 1)
-        require("min_seconds", self.min_seconds, 0)
-        require("min_frames", self.min_frames, 0)
-        require("duplicate_bits", self.duplicate_bits, -1, 64)
-        require("max_images", self.max_images, 1)
-        require("max_bytes", self.max_bytes, 1)
 
 
 @dataclass(frozen=True)

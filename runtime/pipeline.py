@@ -235,6 +235,7 @@ class Pipeline:
             age=age if self._rules.realtime else None,
             version=model.version,
             model=model.predictor.record,
+            candidates=detections,
         )
 
     def _write(self) -> None:

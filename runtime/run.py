@@ -175,7 +175,7 @@ def _tell_start(sources: Sequence[RunSource], predictor: BundlePredictor) -> Non
 def _open_collector(options: CollectOptions, predictor: BundlePredictor) -> FieldSink:
     manifest = predictor.manifest
     preprocessing = {"letterbox": manifest.letterbox, "input_size": list(manifest.input_size), "color": manifest.color}
-    return FieldSink(options.folder, options.policy, predictor.class_names, predictor.model_hash, preprocessing)
+    return FieldSink(options.folder, options.policy, predictor.class_names, predictor.model_hash, preprocessing, log)
 
 
 def _open_view(options: ServeOptions, status: RunStatus, opened: contextlib.ExitStack) -> LiveView:

@@ -11,12 +11,21 @@ import numpy as np
 
 from ptedge.detections import Detections
 from ptedge.frames.source import Frame
+from ptedge.runtime.collection.policy import Policy, Quota, Shares, Spacing
 from ptedge.runtime.field import create_field, open_field
-from ptedge.runtime.options import Policy
 from ptedge.runtime.sinks.collect import FieldSink
 from ptedge.runtime.sinks.files import Result
 
-ALL = Policy(random_share=1.0, uncertain_quantile=1.0, min_frames=0, duplicate_bits=-1)
+ALL = Policy(Shares(random=1.0, entropy=0.0, sigma=0.0), Spacing(frames=0, duplicate_bits=-1))
+
+
+def policy(
+    shares: dict[str, float], spacing: dict[str, float] | None = None, quota: dict[str, int] | None = None, **more: Any
+) -> Policy:
+    """A policy of these strategies alone, every frame far enough from the others and unlike them."""
+    nothing = dict.fromkeys(Shares().by_name, 0.0)
+    spacing = {"frames": 0, "duplicate_bits": -1} | (spacing or {})
+    return Policy(Shares(**nothing | shares), Spacing(**spacing), Quota(**(quota or {})), **more)
 
 
 def found(entropy: float = 0.1, sigma: float = 1.0) -> Detections:

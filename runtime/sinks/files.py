@@ -51,6 +51,7 @@ class Result:
         age: seconds from the frame's arrival to its detections, in realtime; else ``None``.
         version: of the model in its deployment; ``None`` outside one.
         model: what field folders keep of it, see :attr:`ptedge.backends.bundle_predictor.BundlePredictor.record`.
+        candidates: all that the model gave, where ``detections`` lacks some.
     """
 
     frame: Frame
@@ -61,6 +62,12 @@ class Result:
     age: float | None = None
     version: str | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
+    candidates: Detections | None = None
+
+    @property
+    def all_candidates(self) -> Detections:
+        """All that the model gave, however low the score."""
+        return self.detections if self.candidates is None else self.candidates
 
     @cached_property
     def annotated(self) -> NDArray[np.uint8]:

@@ -28,7 +28,7 @@ from .uploads import Uploads
 SHARD_BYTES = 32 << 20
 AT_ONCE = 2  # uploads
 # of field.json, what changes while a device collects
-_OF_THE_MOMENT = ("images", "bytes", "counters", "policy", "last_id")
+_OF_THE_MOMENT = ("images", "bytes", "counters", "strategies", "policy", "last_id")
 
 
 @dataclass

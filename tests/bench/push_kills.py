@@ -27,7 +27,8 @@ from faulty_store import frames_in, troubles
 from made_field import digests, fill
 from servers.buckets import ENVIRONMENT, KINDS, address, bucket_server
 
-from ptedge.runtime.field import open_field, prune
+from ptedge.runtime.collection.prune import prune
+from ptedge.runtime.field import open_field
 from ptedge.runtime.transfer.push import push
 from ptedge.stores.opening import open_store
 

@@ -9,7 +9,8 @@ from made_field import collect, found, names
 
 from ptedge.detections import Detections
 from ptedge.errors import ArtifactError, OutputError
-from ptedge.runtime.field import create_field, export_coco, open_field, prune, summarize
+from ptedge.runtime.collection.prune import prune
+from ptedge.runtime.field import create_field, export_coco, open_field, summarize
 
 
 def test_open_field__power_loss_at_any_byte_of_the_last_line(tmp_path: Path) -> None:
@@ -63,17 +64,6 @@ def test_export_coco__pre_labels(tmp_path: Path) -> None:
     assert (tmp_path / "f" / "images" / document["images"][0]["file_name"]).is_file()
     export_coco(open_field(tmp_path / "f"), tmp_path / "c.json", 0.9, "CC0")
     assert json.loads((tmp_path / "c.json").read_text())["annotations"] == []
-
-
-def test_prune__least_informative_first(tmp_path: Path) -> None:
-    collect(tmp_path / "f", count=5, detections=lambda i: found(entropy=(0.3, 0.1, 0.5, 0.2, 0.4)[i]))
-    assert prune(open_field(tmp_path / "f"), None, 2) == 3
-    after = open_field(tmp_path / "f")
-    assert [record["frame"] for record in after.records()] == [2, 4]
-    assert len(list((tmp_path / "f" / "images").iterdir())) == 2 == after.about["images"]
-    biggest = max(record["bytes"] for record in after.records())
-    assert prune(after, biggest, None) == 1
-    assert prune(open_field(tmp_path / "f"), 10**9, 100) == 0
 
 
 def outside(tmp_path: Path) -> Path:
@@ -174,16 +164,6 @@ def test_prune__killed_before_the_list_is_replaced_remembers_the_number(
     monkeypatch.setattr(type(folder), "save_about", lambda self: saves.append(len(names(tmp_path / "f"))))
     prune(folder, None, 0)
     assert saves == [3, 0]  # once before the lines go, once after
-
-
-def test_prune__exact_limits_keep_what_fits(tmp_path: Path) -> None:
-    collect(tmp_path / "f", count=3)
-    size = open_field(tmp_path / "f").size
-    assert prune(open_field(tmp_path / "f"), size, 3) == 0
-    assert prune(open_field(tmp_path / "f"), size, 2) == 1
-    rest = open_field(tmp_path / "f").size
-    assert prune(open_field(tmp_path / "f"), rest - 1, None) == 1
-    assert prune(open_field(tmp_path / "f"), None, 0) == 1
 
 
 def test_add__the_line_is_on_the_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
-import random
+import shutil
+import time
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from made_field import ALL, collect, found, names, scene
+from made_field import ALL, collect, found, names, policy, scene
 
 from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError, OutputError
 from ptedge.frames.source import Frame, open_frames
+from ptedge.runtime.collection.reading import reading
 from ptedge.runtime.field import open_field
-from ptedge.runtime.options import Policy
-from ptedge.runtime.sinks.collect import FieldSink, _Chooser, dhash, entropy_of, looseness_of
+from ptedge.runtime.sinks.collect import FieldSink
 from ptedge.runtime.sinks.files import Result
 
 
@@ -37,9 +40,8 @@ def test_collect__is_a_source_of_frames(tmp_path: Path) -> None:
 
 
 def test_collect__same_frames_same_choice_whatever_the_clock(tmp_path: Path) -> None:
-    policy = Policy(random_share=0.3, min_frames=0, seed=4)
     for name in ("a", "b"):
-        collect(tmp_path / name, policy, count=40)
+        collect(tmp_path / name, policy({"random": 0.3}, {"duplicate_bits": 4}, seed=4), count=40)
     assert names(tmp_path / "a") == names(tmp_path / "b")
     assert 4 < len(names(tmp_path / "a")) < 25
 
@@ -53,40 +55,33 @@ def test_collect__second_run_goes_on_counting(tmp_path: Path) -> None:
 
 
 def test_collect__uncertain_frames_after_a_warm_up(tmp_path: Path) -> None:
-    policy = Policy(random_share=0.0, uncertain_quantile=0.9, min_frames=0, duplicate_bits=-1)
+    unsure = policy({"entropy": 0.1, "sigma": 0.1})
     odd = {5: found(entropy=0.6), 30: found(entropy=0.6), 33: found(sigma=9.0)}  # frame 5 lies in the warm-up
-    collect(tmp_path / "f", policy, count=40, detections=lambda i: odd.get(i, found()))
+    collect(tmp_path / "f", unsure, count=40, detections=lambda i: odd.get(i, found()))
     kept = {record["frame"]: record["why"] for record in open_field(tmp_path / "f").records()}
-    assert kept == {30: ["uncertain class"], 33: ["uncertain box"]}
+    assert kept == {30: ["entropy"], 33: ["sigma"]}
 
 
 @pytest.mark.parametrize(
-    ("policy", "kept"),
+    ("words", "kept"),
     [
-        (Policy(random_share=1, min_frames=4, duplicate_bits=-1), [0, 4, 8]),
-        (Policy(random_share=1, min_frames=0, min_seconds=0.5, duplicate_bits=-1), [0, 5]),
-        (Policy(random_share=1, min_frames=0, max_images=2, duplicate_bits=-1), [0, 1]),
-        (Policy(random_share=1, min_frames=0, max_bytes=1, duplicate_bits=-1), [0]),
-        (Policy(random_share=0, uncertain_quantile=1, min_frames=0), []),
+        ({"shares": {"random": 1}, "spacing": {"frames": 4}}, [0, 4, 8]),
+        ({"shares": {"random": 1}, "spacing": {"seconds": 0.5}}, [0, 5]),
+        ({"shares": {"random": 1}, "quota": {"bytes": 1}}, []),
+        ({"shares": {}}, []),
     ],
 )
-def test_collect__intervals_and_quotas(tmp_path: Path, policy: Policy, kept: list[int]) -> None:
-    collect(tmp_path / "f", policy)
+def test_collect__intervals_and_what_never_fits(tmp_path: Path, words: dict[str, Any], kept: list[int]) -> None:
+    collect(tmp_path / "f", policy(**words))
     assert [record["frame"] for record in open_field(tmp_path / "f").records()] == kept
 
 
 def test_collect__near_duplicates_are_passed_over_also_in_the_next_run(tmp_path: Path) -> None:
-    policy = Policy(random_share=1, min_frames=0)
+    every = policy({"random": 1}, {"duplicate_bits": 4})
     noisy = lambda i: np.clip(scene(1).astype(int) + i % 3, 0, 255).astype(np.uint8)  # noqa: E731
-    assert collect(tmp_path / "f", policy, image=noisy).kept == 1
-    again = collect(tmp_path / "f", policy, image=noisy)
+    assert collect(tmp_path / "f", every, image=noisy).kept == 1
+    again = collect(tmp_path / "f", every, image=noisy)
     assert again.kept == 0 and again.counters["duplicate"] == 19
-
-
-def test_collect__nearly_full_disk_ends_collecting_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptedge.runtime.sinks.collect.FREE_SPACE_FLOOR", 1 << 62)
-    sink = collect(tmp_path / "f")
-    assert sink.kept == 0 and sink.counters["disk nearly full"] == 10
 
 
 def test_collect__other_classes(tmp_path: Path) -> None:
@@ -101,56 +96,28 @@ def test_collect__folder_with_other_files(tmp_path: Path) -> None:
         FieldSink(tmp_path, ALL, ("car",), "hash", {})
 
 
-def test_dhash__by_hand() -> None:
-    row = np.arange(9, dtype=np.uint8) * 20  # brighter to the right: all bits set
-    image = np.broadcast_to(row[None, :, None], (8, 9, 3)).copy()
-    assert dhash(image) == 2**64 - 1
-    assert dhash(image[:, ::-1].copy()) == 0
-    image[0] = 0
-    assert dhash(image) == 2**56 - 1  # first row flat
-
-
-def test_measures__by_hand() -> None:
-    assert entropy_of(found(entropy=np.log(2)), 1) == pytest.approx(1.0)  # uniform over car and background
-    assert looseness_of(found(sigma=2.0)) == pytest.approx(2.0 / 20.0)  # 10 x 40: root of the area 20
-    assert entropy_of(Detections.empty(), 3) == looseness_of(Detections.empty()) == 0.0
-
-
 def test_collect__unsure_means_above_the_quantile_of_those_before(tmp_path: Path) -> None:
     """Entropies 0.00 to 0.19 in the warm-up: the 0.9 quantile is 0.171, and the 0.1 quantile would be 0.019."""
-    policy = Policy(random_share=0.0, uncertain_quantile=0.9, min_frames=0, duplicate_bits=-1)
     values = [0.01 * i for i in range(20)] + [0.165, 0.18, 0.1]
-    collect(tmp_path / "f", policy, count=23, detections=lambda i: found(entropy=values[i] * np.log(2)))
+    collect(
+        tmp_path / "f", policy({"entropy": 0.1}), count=23, detections=lambda i: found(entropy=values[i] * np.log(2))
+    )
     assert [record["frame"] for record in open_field(tmp_path / "f").records()] == [21]
-
-
-def test_chooser__the_reservoir_is_an_even_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptedge.runtime.sinks.collect.RESERVOIR", 100)
-    chooser = _Chooser(Policy(random_share=0.0), 1, random.Random(3))
-    for i in range(2000):
-        chooser.reasons(found(entropy=i / 2000 * np.log(2)))
-    kept = np.array(chooser.values["entropy"]) * 2000
-    assert len(kept) == 100 and len(set(kept.round())) == 100
-    # of each half of the frames a half, within four standard deviations (5); the newest 100 alone would be 0 and 100
-    assert 30 <= (kept < 1000).sum() <= 70
-    # and after the 1,900 that came later few of the first hundred are left: 5 expected
-    assert (kept < 100).sum() <= 14
 
 
 def test_collect__a_second_run_draws_anew(tmp_path: Path) -> None:
     """Had it the first one's draws, it would keep the frames at the same places."""
-    policy = Policy(random_share=0.5, uncertain_quantile=1, min_frames=0, duplicate_bits=-1, seed=2)
     places = []
     for first in (0, 100):
-        sink = collect(tmp_path / "f", policy, count=40, first=first)
+        sink = collect(tmp_path / "f", policy({"random": 0.5}, seed=2), count=40, first=first)
         records = list(open_field(tmp_path / "f").records())[-sink.kept :]
         places.append([record["frame"] - first for record in records])
     assert places[0] != places[1] and min(map(len, places)) > 8
 
 
 def test_collect__distance_is_kept_for_each_camera(tmp_path: Path) -> None:
-    policy = Policy(random_share=1, min_frames=4, min_seconds=1.0, duplicate_bits=-1)
-    sink = FieldSink(tmp_path / "f", policy, ("car",), "hash", {})
+    apart = policy({"random": 1}, {"frames": 4, "seconds": 1.0})
+    sink = FieldSink(tmp_path / "f", apart, ("car",), "hash", {})
     for i, (camera, index) in enumerate([("a", 0), ("b", 1), ("a", 2), ("b", 6), ("a", 20)]):
         sink.write(Result(Frame(scene(i), index, float(index), camera, None), found(), ("car",)))
     sink.close()
@@ -159,21 +126,12 @@ def test_collect__distance_is_kept_for_each_camera(tmp_path: Path) -> None:
 
 
 def test_collect__a_source_that_begins_again_is_not_too_soon(tmp_path: Path) -> None:
-    policy = Policy(random_share=1, min_frames=4, min_seconds=1.0, duplicate_bits=-1)
-    sink = FieldSink(tmp_path / "f", policy, ("car",), "hash", {})
+    apart = policy({"random": 1}, {"frames": 4, "seconds": 1.0})
+    sink = FieldSink(tmp_path / "f", apart, ("car",), "hash", {})
     for i, index in enumerate([50, 0, 1, 9]):
         sink.write(Result(Frame(scene(i), index, index / 2, "a", None), found(), ("car",)))
     sink.close()
     assert [record["frame"] for record in open_field(tmp_path / "f").records()] == [50, 0, 9]
-
-
-@pytest.mark.parametrize(("spare", "kept"), [(0, 2), (1, 3)])
-def test_collect__a_folder_that_is_full_to_the_byte_is_full(tmp_path: Path, spare: int, kept: int) -> None:
-    collect(tmp_path / "two", count=2)
-    size = open_field(tmp_path / "two").size
-    policy = Policy(random_share=1, min_frames=0, max_bytes=size + spare, duplicate_bits=-1)
-    collect(tmp_path / "f", policy, count=3)
-    assert open_field(tmp_path / "f").images == kept
 
 
 def test_collect__a_frame_that_cannot_be_a_jpeg_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,3 +140,94 @@ def test_collect__a_frame_that_cannot_be_a_jpeg_is_counted(tmp_path: Path, monke
     sink = collect(tmp_path / "f", count=4, image=lambda i: np.resize(scene(i), (*sizes[i], 3)))
     assert sink.counters["cannot be a JPEG"] == 2 and sink.kept == 2
     assert [record["frame"] for record in open_field(tmp_path / "f").records()] == [0, 3]
+
+
+def test_collect__a_full_folder_gives_up_the_least_informative(tmp_path: Path) -> None:
+    """Doubt of frames 20 to 25 against the ramp of the first 20 and each other; two may stay."""
+    values = [0.01 * i for i in range(20)] + [0.5, 0.3, 0.6, 0.2, 0.4, 0.7]
+    full = policy({"entropy": 0.5}, quota={"images": 2})
+    sink = collect(tmp_path / "f", full, count=26, detections=lambda i: found(entropy=values[i] * np.log(2)))
+    kept = [record["frame"] for record in open_field(tmp_path / "f").records()]
+    assert kept == [22, 25] and len(list((tmp_path / "f" / "images").iterdir())) == 2
+    # 21 came beside 20; 22 in place of 21; 23 and 24 said less than all that was there; 25 in place of 20
+    assert (sink.kept, sink.counters["evicted"], sink.counters["quota reached"]) == (4, 2, 2)
+    about = open_field(tmp_path / "f").about
+    assert about["strategies"] == {"entropy": {"picked": 6, "kept": 4, "evicted": 2}}
+
+
+def test_collect__eviction_passes_over_what_is_named_in_keep_txt(tmp_path: Path) -> None:
+    collect(tmp_path / "f", count=2)
+    (tmp_path / "f" / "keep.txt").write_text("\n".join(Path(name).name for name in names(tmp_path / "f")))
+    sink = collect(tmp_path / "f", policy({"random": 1}, quota={"images": 2}), count=4, first=2)
+    assert sink.counters["quota reached"] == 4 and sink.counters["evicted"] == 0
+    assert [record["frame"] for record in open_field(tmp_path / "f").records()] == [0, 1]
+
+
+def test_collect__nothing_is_removed_while_images_are_exported(tmp_path: Path) -> None:
+    collect(tmp_path / "f", count=2)
+    before = names(tmp_path / "f")
+    full = policy({"random": 1}, quota={"images": 1})
+    with reading(tmp_path / "f"):
+        assert collect(tmp_path / "f", full, count=9, first=2).counters["folder being read"] > 0
+        assert names(tmp_path / "f") == before
+    assert collect(tmp_path / "f", full, count=9, first=2).counters["evicted"] > 0
+    assert len(names(tmp_path / "f")) == 1
+
+
+def test_collect__triples_bring_both_neighbours(tmp_path: Path) -> None:
+    triples = policy({"random": 1}, {"frames": 0}, triples=True)
+    sink = collect(tmp_path / "f", triples, count=8)
+    records = list(open_field(tmp_path / "f").records())
+    # the first frame has none before it; frame 1 is there for its sake, and 2 would need it again
+    told = [(record["frame"], record["place"], record["why"]) for record in records]
+    chance, other = ["random"], ["neighbour"]
+    assert told == [(0, 0, chance), (1, 1, other), *[(f, f - 3, (other, chance, other)[f - 2]) for f in (2, 3, 4)]] + [
+        (f, f - 6, (other, chance, other)[f - 5]) for f in (5, 6, 7)
+    ]
+    for record in records:
+        heads = {Path(r["file"]).stem[9:] for r in records if r["triple"] == record["triple"] and r["place"] == 0}
+        assert heads == {record["triple"]} and record["dhash"] and record["detections"]
+    assert sink.kept == 3 and sink.counters["neighbours"] == 5 and sink.counters["too soon"] == 5
+    assert names(tmp_path / "f") == sorted(names(tmp_path / "f"))
+
+
+def test_collect__a_triple_is_evicted_as_a_whole(tmp_path: Path) -> None:
+    sink = collect(tmp_path / "f", policy({"random": 1}, quota={"images": 3}, triples=True), count=30)
+    records = list(open_field(tmp_path / "f").records())
+    assert [record["place"] for record in records] in ([-1, 0, 1], [0, 1], [-1, 0])
+    assert sink.counters["evicted"] > 0
+    assert sink.counters["evicted"] + len(records) == sink.kept + sink.counters["neighbours"]
+
+
+def test_collect__strategies_see_what_min_score_leaves_out(tmp_path: Path) -> None:
+    """A candidate of 0.29 decides, and is not among the detections that are stored."""
+    near = policy({"near_threshold": 0.1})
+    sink = FieldSink(tmp_path / "f", near, ("car",), "hash", {})
+    for i in range(23):
+        low = found()
+        if i == 21:
+            low = Detections(low.boxes, np.array([0.29], np.float32), low.labels, low.sigma, low.entropy)
+        result = Result(Frame(scene(i), i, i / 10, "a", None), Detections.empty(), ("car",), candidates=low)
+        sink.write(result)
+    sink.close()
+    records = list(open_field(tmp_path / "f").records())
+    assert [(r["frame"], r["why"], r["detections"]) for r in records] == [(21, ["near_threshold"], [])]
+    assert records[0]["measures"] == {"near_threshold": pytest.approx(1 - 0.01 / 0.15, abs=1e-4)}
+
+
+def test_collect__a_line_says_when_it_was_collected(tmp_path: Path) -> None:
+    before = time.time()
+    collect(tmp_path / "f", count=1)
+    record = next(iter(open_field(tmp_path / "f").records()))
+    assert before - 1 <= datetime.fromisoformat(record["collected"]).timestamp() <= time.time()
+
+
+def test_collect__goes_on_in_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "made_before" / "field", tmp_path / "f")
+    folder = open_field(tmp_path / "f")
+    sink = FieldSink(tmp_path / "f", policy({"random": 1}, quota={"images": 5}), folder.class_names, "hash", {})
+    for i in range(40):
+        sink.write(Result(Frame(scene(i), i, i / 10, "a", None), found(), folder.class_names))
+    sink.close()
+    assert len(names(tmp_path / "f")) <= 5 and sink.counters["evicted"] >= folder.images - 5
+    assert sink.counters["seen"] == folder.about["counters"]["seen"] + 40

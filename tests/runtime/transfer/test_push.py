@@ -14,7 +14,8 @@ from servers.buckets import address
 
 from ptedge.errors import OutputError, StoreError
 from ptedge.folders import hold_folder
-from ptedge.runtime.field import open_field, prune
+from ptedge.runtime.collection.prune import prune
+from ptedge.runtime.field import open_field
 from ptedge.runtime.transfer.known import PUSHED
 from ptedge.runtime.transfer.push import Pushed
 from ptedge.runtime.transfer.push import push as push_to
