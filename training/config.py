@@ -44,6 +44,8 @@ class OptimConfig:
         schedule: ``constant`` (the paper) or ``cosine`` (falls to a hundredth at the last step).
         clip: highest gradient norm.
         anchor_lr: learning rate of the log anchor shapes; 0 keeps them fixed.
+        roi_rate: learning rate of the ROI head as a multiple of ``lr``: its layers begin at random beside a backbone
+            that does not, and a light head needs more of it.
 
     Reference:
         method.md sections 6 and 7. The paper: lr 0.016 at batch 16, 30,000 steps of which 4,000 are pretraining; the
@@ -62,6 +64,7 @@ class OptimConfig:
     schedule: str = "cosine"
     clip: float = 10.0
     anchor_lr: float = 0.0
+    roi_rate: float = 1.0
 
     def __post_init__(self) -> None:
         require("steps", self.steps, 0)
@@ -73,6 +76,7 @@ class OptimConfig:
         require("warmup", self.warmup, 0)
         require("clip", self.clip, 0, open_low=True)
         require("anchor_lr", self.anchor_lr, 0)
+        require("roi_rate", self.roi_rate, 0, 1000, open_low=True)
         require_one_of("optimizer", self.optimizer, ("sgd", "adamw"))
         require_one_of("schedule", self.schedule, ("constant", "cosine"))
         require_one_of("lr_scaling", self.lr_scaling, ("none", "linear"))

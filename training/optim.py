@@ -22,6 +22,8 @@ class NotFiniteError(TrainingError):
 def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torch.optim.Optimizer:
     """SGD or AdamW with the anchors in a group of their own: own learning rate, no weight decay.
 
+    The ROI head has a group of its own where its learning rate is another than that of all weights.
+
     Args:
         model: parameters without gradient (frozen stages) are left out.
         config: learning rates and decay.
@@ -30,15 +32,32 @@ def build_optimizer(model: ProbabilisticFasterRCNN, config: OptimConfig) -> torc
         method.md section 6. With weight decay the paper's raw-pixel anchors shrink by themselves.
     """
     anchors = [model.anchors.log_wh]
-    weights = [p for p in model.parameters() if p.requires_grad and p is not model.anchors.log_wh]
+    head = list(model.roi_head.parameters()) if config.roi_rate != 1.0 else []
+    apart = {id(p) for p in (*anchors, *head)}
+    weights = [p for p in model.parameters() if p.requires_grad and id(p) not in apart]
+    rates = base_rates(config)
     groups = [
-        {"params": weights, "lr": config.lr, "weight_decay": config.weight_decay, "name": "weights"},
-        {"params": anchors, "lr": config.anchor_lr, "weight_decay": 0.0, "name": "anchors"},
+        {"params": weights, "lr": rates["weights"], "weight_decay": config.weight_decay, "name": "weights"},
+        {"params": anchors, "lr": rates["anchors"], "weight_decay": 0.0, "name": "anchors"},
     ]
+    if head:
+        groups.append(
+            {"params": head, "lr": rates["roi_head"], "weight_decay": config.weight_decay, "name": "roi_head"}
+        )
     fused = anchors[0].is_cuda  # one kernel for all weights
     if config.optimizer == "adamw":
         return torch.optim.AdamW(groups, lr=config.lr, betas=(config.momentum, 0.999), fused=fused)
     return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, fused=fused)
+
+
+def base_rates(config: OptimConfig) -> dict[str, float]:
+    """Learning rate of each group of parameters before warm-up and schedule, by the group's name."""
+    return {
+        "weights": config.lr,
+        "extra": config.lr,
+        "roi_head": config.lr * config.roi_rate,
+        "anchors": config.anchor_lr,
+    }
 
 
 def step_images(config: OptimConfig, processes: int) -> int:
@@ -99,8 +118,9 @@ def rate_factor(step: int, config: OptimConfig) -> float:
 def set_rates(optimizer: torch.optim.Optimizer, step: int, config: OptimConfig) -> None:
     """Set the learning rates of a step, counted from 0."""
     factor = rate_factor(step, config)
+    rates = base_rates(config)
     for group in optimizer.param_groups:
-        group["lr"] = factor * (config.anchor_lr if group["name"] == "anchors" else config.lr)
+        group["lr"] = factor * rates[group["name"]]
 
 
 def checked(values: Mapping[str, float], step: int, *, infinite_gradient: bool = False) -> dict[str, float]:

@@ -49,6 +49,17 @@ def test_build_optimizer__anchors_in_a_group_of_their_own(model: ProbabilisticFa
     assert {id(p) for p in weights["params"]} == trainable - {id(model.anchors.log_wh)}
 
 
+def test_build_optimizer__roi_head_with_a_rate_of_its_own(model: ProbabilisticFasterRCNN) -> None:
+    optimizer = build_optimizer(model, config(roi_rate=3.0))
+    weights, anchors, head = optimizer.param_groups
+    assert {id(p) for p in head["params"]} == {id(p) for p in model.roi_head.parameters()}
+    everything = [id(p) for group in optimizer.param_groups for p in group["params"]]
+    assert sorted(everything) == sorted(id(p) for p in model.parameters())  # each once
+    assert head["weight_decay"] == 0.5
+    set_rates(optimizer, 1, config(roi_rate=3.0, warmup=4))  # half of the way up
+    assert [group["lr"] for group in (weights, anchors, head)] == pytest.approx([0.05, 0.005, 0.15])
+
+
 @pytest.mark.parametrize(
     ("step", "warmup", "schedule", "expected"),
     [
