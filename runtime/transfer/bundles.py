@@ -5,9 +5,11 @@ The manifest goes last, so a version that has one is whole.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +50,8 @@ def push_bundle(path: Path, store: Store, trust: Trust | None = None) -> Moved:
         ArtifactError: no whole bundle, or not signed by anybody who is trusted.
         StoreError: the store refuses; the same push again goes on.
     """
-    files = {name: sha256_file(path / name) for name in files_of(open_bundle(path, trust))}
-    version = version_name(files)
-    return Moved(version, len(files), put_folder(store, f"{VERSIONS}{version}", path, list(files)))
+    version, files = named_files(path, trust)
+    return Moved(version, len(files), put_folder(store, f"{VERSIONS}{version}", path, files))
 
 
 def pull_bundle(store: Store, out: Path, version: str | None = None, trust: Trust | None = None) -> Moved:
@@ -68,21 +69,48 @@ def pull_bundle(store: Store, out: Path, version: str | None = None, trust: Trus
         StoreError: the store refuses.
         OutputError: something is at ``out``, or it is not writable.
     """
+    with arriving(out) as waiting:
+        chosen, names = _chosen(store, version)
+        get_folder(store, f"{VERSIONS}{chosen}", names, waiting)
+        if named_files(waiting, trust)[0] != chosen:
+            raise ArtifactError(f"version {chosen} in {store.address} is not what was pushed. Push its bundle again")
+    return Moved(chosen, len(names), len(names))
+
+
+def named_files(path: Path, trust: Trust | None) -> tuple[str, list[str]]:
+    """A bundle's name as a version and its files, the manifest last.
+
+    Args:
+        path: bundle folder.
+        trust: as for :func:`push_bundle`.
+
+    Raises:
+        ArtifactError: no whole bundle, or not signed by anybody who is trusted.
+    """
+    files = {name: sha256_file(path / name) for name in files_of(open_bundle(path, trust))}
+    return version_name(files), list(files)
+
+
+@contextlib.contextmanager
+def arriving(out: Path) -> Iterator[Path]:
+    """A folder to fetch a bundle into. It has its name when the block ends, and is gone where that fails.
+
+    Args:
+        out: its name.
+
+    Raises:
+        OutputError: something is there, or it is not writable.
+    """
     if out.exists():
         raise OutputError(f"cannot fetch into {out}: it is there already. Choose another folder")
-    chosen, names = _chosen(store, version)
     waiting = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}.checked")
     try:
-        get_folder(store, f"{VERSIONS}{chosen}", names, waiting)
-        files = {name: sha256_file(waiting / name) for name in files_of(open_bundle(waiting, trust))}
-        if version_name(files) != chosen:
-            raise ArtifactError(f"version {chosen} in {store.address} is not what was pushed. Push its bundle again")
+        yield waiting
         os.rename(waiting, out)
     except OSError as error:
         raise write_error(out, error) from None
     finally:
         shutil.rmtree(waiting, ignore_errors=True)
-    return Moved(chosen, len(names), len(names))
 
 
 def _chosen(store: Store, version: str | None) -> tuple[str, list[str]]:

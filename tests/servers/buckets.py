@@ -53,21 +53,40 @@ def bucket_server(kind: str, folder: Path) -> Iterator[str]:
     Yields:
         Address of the endpoint.
     """
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     command = _rclone(folder, port) if kind == "rclone" else _moto(port)
-    with open(folder.with_name(f"{folder.name}.log"), "wb") as log:
-        environment = {**os.environ, **ENVIRONMENT}
-        command = [sys.executable, "-c", _ENDED_WITH_THE_TESTS, *command]
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
-    try:
-        _wait(server, port, folder.with_name(f"{folder.name}.log"))
+    with serving(command, port, folder.with_name(f"{folder.name}.log")):
         if kind == "moto":
             request = urllib.request.Request(f"http://127.0.0.1:{port}/frames", method="PUT")
             urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=_SECONDS).close()
         yield f"http://127.0.0.1:{port}"
+
+
+def free_port() -> int:
+    """A port that nothing listens at now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    return port
+
+
+@contextlib.contextmanager
+def serving(command: list[str], port: int, log: Path) -> Iterator[None]:
+    """A program that listens at a port for as long as the block goes on.
+
+    Args:
+        command: that starts it.
+        port: it listens at.
+        log: file for what it says.
+    """
+    with open(log, "wb") as file:
+        environment = {**os.environ, **ENVIRONMENT}
+        command = [sys.executable, "-c", _ENDED_WITH_THE_TESTS, *command]
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment)
+    try:
+        _wait(server, port, log)
+        yield
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
@@ -103,4 +122,4 @@ def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
             return
         time.sleep(0.05)
-    raise AssertionError(f"the server of buckets did not begin: {log.read_text('utf-8', 'replace')[-500:]}")
+    raise AssertionError(f"the server did not begin: {log.read_text('utf-8', 'replace')[-500:]}")
