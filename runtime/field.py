@@ -30,6 +30,8 @@ FIELD_NAME = "field.json"
 FRAMES_NAME = "frames.jsonl"
 IMAGES_NAME = "images"
 OWN_NAMES = (FIELD_NAME, FRAMES_NAME, IMAGES_NAME)
+# of field.json, what changes while a device collects
+OF_THE_MOMENT = ("images", "bytes", "counters", "strategies", "policy", "last_id")
 
 
 @dataclass
@@ -176,6 +178,11 @@ class FieldFolder:
         for image in left:
             if not image.is_dir():  # a link to a folder is one: neither is of our making
                 image.unlink()
+
+
+def is_field(path: Path) -> bool:
+    """Whether a path is a field folder, as far as its description is there."""
+    return (path / FIELD_NAME).is_file()
 
 
 def open_field(path: Path) -> FieldFolder:

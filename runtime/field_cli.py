@@ -150,20 +150,31 @@ def push(folder: Path, store: str, rate: int | None, shard_size: int) -> dict[st
 @field.command()
 @click.argument("store")
 @click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--without", type=click.Path(path_type=Path), multiple=True, help="Leave out what this field folder has, too."
+)
 @RATE
-def pull(store: str, out: Path, rate: int | None) -> dict[str, Any]:
+def pull(store: str, out: Path, without: tuple[Path, ...], rate: int | None) -> dict[str, Any]:
     """Fetch frames of a store into a field folder: those that it does not have yet.
 
+    STORE may be another field folder as well, also while a device collects into it.
+
     \b
-    Example:
+    Examples:
       ptedge field pull s3://fleet/gate-2 gate-2
+      ptedge field pull /mnt/device/field monday --without sunday
     """
     from ptedge.errors import StoreError
     from ptedge.stores.opening import open_store
 
+    from .field import is_field
+    from .transfer.pull import copy_frames
     from .transfer.pull import pull as pull_field
 
-    pulled = pull_field(open_store(store, rate), out)
+    if is_field(Path(store)):
+        pulled = copy_frames(Path(store), out, without)
+    else:
+        pulled = pull_field(open_store(store, rate), out, without)
     there = f", {pulled.there} were there" if pulled.there else ""
     click.echo(f"fetched {pulled.frames} frames, {pulled.bytes / 1e6:.1f} MB, into {out}{there}", err=True)
     if pulled.damaged:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from ptedge.errors import TrainingError
-from ptedge.signals import finishing
+from ptedge.processes import run_command
 
 Echo = Callable[[str], None]
-LOOK_EVERY = 0.2  # seconds between looks at whether to stop
 
 
 @dataclass
@@ -59,41 +56,12 @@ class Steps:
         with self.step(name):
             self.echo(f"    $ {shlex.join(['ptedge', *words])}")
             with open(log, "w", encoding="utf-8") as stderr:
-                status, said_on_stdout = _run([sys.executable, "-m", "ptedge", *words], stderr)
+                status, said_on_stdout = run_command([sys.executable, "-m", "ptedge", *words], stderr)
             if status:
                 said = [line for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
                 reason = said[-1] if said else f"exit status {status}"
                 raise TrainingError(f"the demo stopped at {name!r}: {reason} (all it said: {log})")
         return said_on_stdout
-
-
-def _run(command: list[str], stderr: IO[str]) -> tuple[int, str]:
-    """Exit status of a command, and what it wrote to stdout; a signal to stop is passed on, and waited for.
-
-    Raises:
-        SystemExit: a signal came; the command has finished its files.
-    """
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        encoding="utf-8",
-        start_new_session=True,  # Ctrl-C reaches the demo alone, which passes it on once
-    )
-    passed_on = False
-    with finishing(again=child.terminate) as stop:
-        while True:
-            if stop.event.is_set() and not passed_on:
-                child.terminate()
-                passed_on = True
-            try:
-                said, _ = child.communicate(timeout=LOOK_EVERY)
-            except subprocess.TimeoutExpired:
-                continue
-            if stop.signal:
-                raise SystemExit(stop.exit_status)
-            return child.returncode, said
 
 
 __all__ = ["Steps"]

@@ -1,4 +1,4 @@
-"""Pull: the frames of a store that a field folder has not, each held to its hash."""
+"""Pull: the frames of a store, or of another field folder, that a field folder has not, each held to its hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ptedge.progress import tracked
 from ptedge.shards.index import ABOUT, Entry, Shard, indexed_shards
 from ptedge.stores.store import Store, read_whole
 
-from ..field import FieldFolder, create_field
+from ..field import OF_THE_MOMENT, FieldFolder, create_field, open_field
 
 MOST_ABOUT = 4 << 20
 AT_ONCE = 16 << 20  # bytes of neighbouring frames that one request asks for
@@ -31,25 +31,28 @@ class Pulled:
         frames: new in the folder.
         bytes: of their images.
         there: frames that the folder had.
-        damaged: frames that are not what was pushed; they are left out.
+        damaged: frames that are not what was pushed or collected; they are left out.
+        gone: frames that were pruned from the other folder meanwhile.
     """
 
     frames: int = 0
     bytes: int = 0
     there: int = 0
     damaged: int = 0
+    gone: int = 0
 
     def to_json(self) -> dict[str, int]:
         """The counts by name."""
         return asdict(self)
 
 
-def pull(store: Store, out: Path) -> Pulled:
+def pull(store: Store, out: Path, without: Sequence[Path] = ()) -> Pulled:
     """Fetch the frames that a folder does not have, the oldest shards first.
 
     Args:
         store: of a site.
         out: field folder, made where there is none; an interrupted pull is gone on with.
+        without: other field folders; what they have is passed over, too.
 
     Raises:
         StoreError: the store refuses; what was fetched is there, and the next pull goes on.
@@ -65,14 +68,62 @@ def pull(store: Store, out: Path) -> Pulled:
     with hold_folder(out, "ptedge field pull"):
         folder = create_field(out, common[shards[0].about])
         for shard in shards:
-            _same_classes(store, common[shard.about], folder)
-        have = {str(record.get("sha256")) for record in folder.records()}
+            _same_classes(store.address, common[shard.about], folder)
+        have = _keys_of(folder, without)
         missing = sum(1 for shard in shards for entry in shard.entries if entry.key not in have)
         entries = _fetched(store, shards, have, pulled)
         for entry, content in tracked(entries, "pulling", total=missing):
             _keep(folder, entry, content, pulled)
         folder.save_about()
     return pulled
+
+
+def copy_frames(source: Path, out: Path, without: Sequence[Path] = ()) -> Pulled:
+    """As :func:`pull`, out of another field folder, which a device may add to and prune meanwhile.
+
+    Args:
+        source: field folder.
+        out: see :func:`pull`.
+        without: see :func:`pull`.
+
+    Raises:
+        ArtifactError: ``source`` is no field folder, or a broken one.
+        ClassMismatchError, OutputError: see :func:`pull`.
+    """
+    origin, pulled = open_field(source), Pulled()
+    about = {key: value for key, value in origin.about.items() if key not in OF_THE_MOMENT}
+    with hold_folder(out, "ptedge field pull"):
+        folder = create_field(out, about)
+        _same_classes(str(source), about, folder)
+        have = _keys_of(folder, without)
+        known = {(key[:12], size) for key, size in have.items()}
+        for record in tracked(origin.records(), "pulling", total=origin.images):
+            head, size = Path(record["file"]).stem.rpartition("_")[2], int(record.pop("bytes", -1))
+            if (head, size) in known:
+                pulled.there += 1
+                continue
+            try:
+                image = (source / record["file"]).read_bytes()
+            except OSError:  # pruned since the list was read
+                pulled.gone += 1
+                continue
+            key = hashlib.sha256(image).hexdigest()
+            if key in have:
+                pulled.there += 1
+            elif len(image) != size or not key.startswith(head):
+                pulled.damaged += 1
+                click.echo(f"{source / record['file']} is damaged: it is not what was collected", err=True)
+            else:
+                have[key] = size
+                _add(folder, key, image, record, pulled)
+        folder.save_about()
+    return pulled
+
+
+def _keys_of(folder: FieldFolder, without: Sequence[Path]) -> dict[str, int]:
+    """The sha256 and the bytes of each frame of field folders that were pulled."""
+    folders = [folder, *map(open_field, without)]
+    return {str(r.get("sha256")): int(r.get("bytes", 0)) for one in folders for r in one.records()}
 
 
 def _about(store: Store, digest: str) -> dict[str, Any]:
@@ -87,20 +138,22 @@ def _about(store: Store, digest: str) -> dict[str, Any]:
     return values
 
 
-def _same_classes(store: Store, about: dict[str, Any], folder: FieldFolder) -> None:
+def _same_classes(address: str, about: dict[str, Any], folder: FieldFolder) -> None:
     names = [str(name) for name in about.get("class_names", ())]
     if names != list(folder.class_names):
         raise ClassMismatchError(
-            store.address, names, str(folder.path), folder.class_names, "Pull each into a folder of its own"
+            address, names, str(folder.path), folder.class_names, "Pull each into a folder of its own"
         )
 
 
-def _fetched(store: Store, shards: Sequence[Shard], have: set[str], pulled: Pulled) -> Iterator[tuple[Entry, bytes]]:
+def _fetched(
+    store: Store, shards: Sequence[Shard], have: dict[str, int], pulled: Pulled
+) -> Iterator[tuple[Entry, bytes]]:
     """Frames that are not there yet, each with the bytes of its image and its record, read a stretch at a time."""
     for shard in shards:
         missing = [entry for entry in shard.entries if entry.key not in have]
         pulled.there += len(shard.entries) - len(missing)
-        have.update(entry.key for entry in missing)
+        have.update((entry.key, entry.size) for entry in missing)
         for stretch in _stretches(missing):
             start = stretch[0].offset
             end = max(_end(entry) for entry in stretch)
@@ -138,10 +191,15 @@ def _keep(folder: FieldFolder, entry: Entry, content: bytes, pulled: Pulled) -> 
         pulled.damaged += 1
         click.echo(f"{entry.file or entry.key} in the store is damaged: it is not what was pushed", err=True)
         return
-    file = record.pop("file", "")
     record.pop("about", None)
+    _add(folder, entry.key, image, record, pulled)
+
+
+def _add(folder: FieldFolder, key: str, image: bytes, record: dict[str, Any], pulled: Pulled) -> None:
+    """Add a frame under a number of this folder; its record keeps the name it was collected under."""
+    kept = {name: value for name, value in record.items() if name != "file"}
+    kept |= {"collected_as": Path(str(record.get("file", ""))).name, "sha256": key}
     folder.last_id += 1
-    kept = {**record, "collected_as": str(file), "sha256": entry.key}
-    folder.add(f"{folder.last_id:08d}_{entry.key[:12]}.jpg", image, kept)
+    folder.add(f"{folder.last_id:08d}_{key[:12]}.jpg", image, kept)
     pulled.frames += 1
     pulled.bytes += len(image)

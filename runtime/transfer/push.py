@@ -21,14 +21,12 @@ from ptedge.shards.index import ABOUT, Entry, Shard, index_lines
 from ptedge.shards.tar import ShardWriter
 from ptedge.stores.store import Store
 
-from ..field import FieldFolder, open_field
+from ..field import OF_THE_MOMENT, FieldFolder, open_field
 from .known import PUSHED, Known, known_frames
 from .uploads import Uploads
 
 SHARD_BYTES = 32 << 20
 AT_ONCE = 2  # uploads
-# of field.json, what changes while a device collects
-_OF_THE_MOMENT = ("images", "bytes", "counters", "strategies", "policy", "last_id")
 
 
 @dataclass
@@ -93,7 +91,7 @@ def push(path: Path, store: Store, address: str, shard_bytes: int = SHARD_BYTES)
 
 def _put_about(folder: FieldFolder, store: Store) -> str:
     """Put what all frames have in common; its digest."""
-    values = {key: value for key, value in folder.about.items() if key not in _OF_THE_MOMENT}
+    values = {key: value for key, value in folder.about.items() if key not in OF_THE_MOMENT}
     content = json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
     digest = hashlib.sha256(content).hexdigest()
     store.put(f"{ABOUT}{digest}.json", content)

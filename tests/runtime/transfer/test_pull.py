@@ -15,7 +15,7 @@ from ptedge.errors import ClassMismatchError, InputError, OutputError, StoreErro
 from ptedge.frames.source import open_frames
 from ptedge.runtime.field import open_field
 from ptedge.runtime.sinks.collect import FieldSink
-from ptedge.runtime.transfer.pull import pull
+from ptedge.runtime.transfer.pull import copy_frames, pull
 from ptedge.runtime.transfer.push import push as push_to
 from ptedge.shards.index import listed
 from ptedge.stores.folder import FolderStore
@@ -44,6 +44,10 @@ def contents(folder: Path) -> set[bytes]:
     return {path.read_bytes() for path in (folder / "images").glob("*.jpg")}
 
 
+def by_key(folder: Path) -> dict[str, dict[str, object]]:
+    return {record["sha256"]: {**record, "file": ""} for record in open_field(folder).records()}
+
+
 @pytest.mark.parametrize("kind", ["folder", "rclone", "moto"])
 def test_pull__gives_what_was_pushed(
     kind: str, made: Path, tmp_path: Path, request: pytest.FixtureRequest, site: FolderStore
@@ -62,7 +66,7 @@ def test_pull__gives_what_was_pushed(
         assert ours["file"].partition("_")[2].startswith(record.pop("sha256")[:12])
         assert {**record, "file": ""} == {**ours, "file": ""}
     assert len(list(open_frames(str(tmp_path / "out")))) == 10
-    assert pull(store, tmp_path / "out").to_json() == {"frames": 0, "bytes": 0, "there": 10, "damaged": 0}
+    assert pull(store, tmp_path / "out").to_json() == {"frames": 0, "bytes": 0, "there": 10, "damaged": 0, "gone": 0}
 
 
 def test_pull__interrupted_at_any_request_is_gone_on_with(made: Path, site: FolderStore, tmp_path: Path) -> None:
@@ -117,3 +121,35 @@ def test_pull__of_nothing_and_into_something_else(site: FolderStore, tmp_path: P
     (tmp_path / "other" / "letter.txt").write_text("mine")
     with pytest.raises(OutputError, match="holds other files"):
         pull(site, tmp_path / "other")
+
+
+def test_pull__leaves_out_what_other_folders_have(made: Path, site: FolderStore, tmp_path: Path) -> None:
+    collect(tmp_path / "field", count=4)  # the first four of the ten
+    push(tmp_path / "field", FolderStore(tmp_path / "small"))
+    pull(FolderStore(tmp_path / "small"), tmp_path / "first")
+    pulled = pull(site, tmp_path / "second", [tmp_path / "first"])
+    assert (pulled.frames, pulled.there) == (6, 4)
+    assert contents(tmp_path / "first") | contents(tmp_path / "second") == contents(made / "field")
+
+
+def test_copy_frames__gives_what_a_field_folder_has(made: Path, tmp_path: Path) -> None:
+    copied = copy_frames(made / "field", tmp_path / "out")
+    assert (copied.frames, copied.there, copied.damaged, copied.gone) == (10, 0, 0, 0)
+    assert contents(tmp_path / "out") == contents(made / "field")
+    push(made / "field", FolderStore(tmp_path / "site"))
+    pull(FolderStore(tmp_path / "site"), tmp_path / "pulled")
+    kept, pulled = (by_key(tmp_path / name) for name in ("out", "pulled"))
+    assert kept == pulled
+    again = copy_frames(made / "field", tmp_path / "out")
+    assert (again.frames, again.there) == (0, 10)
+    beside = copy_frames(made / "field", tmp_path / "beside", [tmp_path / "out"])
+    assert (beside.frames, beside.there) == (0, 10)
+
+
+def test_copy_frames__counts_what_is_gone_or_damaged(tmp_path: Path) -> None:
+    collect(tmp_path / "field", count=5)
+    first, second, *_ = sorted((tmp_path / "field" / "images").iterdir())
+    first.unlink()
+    second.write_bytes(second.read_bytes()[:-1] + b"x")
+    copied = copy_frames(tmp_path / "field", tmp_path / "out")
+    assert (copied.frames, copied.gone, copied.damaged) == (3, 1, 1)
