@@ -54,6 +54,7 @@ __all__ = [
     "folders",
     "graph_contract",
     "preprocess",
+    "processes",
     "progress",
     "signals",
     "text",

@@ -35,6 +35,7 @@ COMMANDS = {
     "promote": ("ptedge.runtime.deployment.cli:promote", "Have a deployment run a bundle, if it passes the gate."),
     "rollback": ("ptedge.runtime.deployment.cli:rollback", "Have a deployment run the version before again."),
     "history": ("ptedge.runtime.deployment.cli:history", "Tell what ran on a deployment when, and why."),
+    "loop": ("ptedge.loop.cli:loop", "One round for a site: fetch, adapt, gate, canary, everywhere."),
     "benchmark": ("ptedge.runtime.benchmark.cli:benchmark", "Measure how fast a bundle runs on this machine."),
     "bundle": ("ptedge.runtime.transfer.bundle_cli:bundle", "Send a bundle to a store, or fetch one from there."),
     "field": ("ptedge.runtime.field_cli:field", "Look into, export or prune a field folder."),

@@ -40,6 +40,7 @@ EXTRAS = {
     "oras": "oci",
     "pandas": "python",
     "supervision": "python",
+    "mlflow": "mlflow",
 }
 
 

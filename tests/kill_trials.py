@@ -20,8 +20,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from forked import command as ptedge_command
+from forked import run_killed
+
 COMMANDS = ("run", "train", "adapt")
-LONGEST = 120.0  # seconds for an attempt
 STEPS = 14
 FRAMES = 250  # of an attempt to run
 
@@ -73,35 +75,6 @@ def trial(command: str, kills: int, seed: int, folder: Path) -> Trial:
     return Trial(**json.loads(done.stdout))
 
 
-def _attempt(words: Sequence[object], log: Path, after: float | None) -> int:
-    """Run ``ptedge`` in a fork; exit status, negative for the signal."""
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            number = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            os.dup2(number, 2)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.argv = ["ptedge", *map(str, words)]
-            from ptedge.cli import main
-
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else 1
-        finally:
-            os._exit(status)
-    end = time.monotonic() + (LONGEST if after is None else after)
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() >= end:
-            os.kill(pid, signal.SIGKILL)
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        time.sleep(0.001)
-
-
 def _whole_lines(path: Path, found: Trial) -> list[bytes]:
     """The whole lines of a file, each a JSON document; half a last one is counted."""
     data = path.read_bytes() if path.exists() else b""
@@ -147,7 +120,9 @@ class _Collecting:
 
     def _run(self, after: float | None) -> int:
         self.attempts += 1
-        return _attempt([*self.words, self.pictures[self.attempts % len(self.pictures)]], self.log, after)
+        return run_killed(
+            ptedge_command(*self.words, self.pictures[self.attempts % len(self.pictures)]), self.log, after
+        )
 
     def look(self) -> None:
         """Nothing that was there is gone; numbers rise; each line has its image, whole."""
@@ -226,7 +201,7 @@ class _Training:
 
     def _straight(self, words: Sequence[object]) -> float:
         begin = time.monotonic()
-        status = _attempt(words, self.folder / "log", None)
+        status = run_killed(ptedge_command(*words), self.folder / "log", None)
         assert status == 0, (self.folder / "log").read_text()
         return time.monotonic() - begin
 
@@ -241,7 +216,7 @@ class _Training:
         self.found.began_anew += self.out.exists() and not (self.out / "last.pt").exists()
         words = [*self.words, "--out", self.out, *(["--resume"] if resume else [])]
         begin = time.monotonic()
-        status = _attempt(words, self.folder / "log", after)
+        status = run_killed(ptedge_command(*words), self.folder / "log", after)
         if status == 0 and not resume:  # how long it takes now: the machine may have been busier at first
             self.seconds = min(self.seconds, time.monotonic() - begin)
         if status == -signal.SIGKILL:

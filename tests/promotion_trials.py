@@ -6,16 +6,15 @@ before it changes nothing, so most of its time is left out.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnxruntime  # noqa: F401  # not again in each fork
+from forked import command, run_killed
 from made_deployments import numbered_bundle
 
 from ptedge.artifacts.bundle import open_bundle
@@ -24,7 +23,6 @@ from ptedge.runtime.deployment.history import FOLDER
 from ptedge.runtime.deployment.place import VERSIONS, Deployment
 
 BUNDLES = 6  # promoted in turns
-LONGEST = 60.0  # seconds for an attempt
 
 
 @dataclass
@@ -62,7 +60,7 @@ def promotion_trial(kills: int, seed: int, folder: Path) -> PromotionTrial:
     seconds = {"promote": 0.0, "rollback": 0.0}
     for number in (0, 1, 2):
         begin = time.monotonic()
-        assert _attempt(_promotion(bundles[number], place), folder / "log", None) == 0, (folder / "log").read_text()
+        assert run_killed(command(*_promotion(bundles[number], place)), folder / "log", None) == 0, (folder / "log").read_text()
         seconds["promote"] = time.monotonic() - begin
     seconds["rollback"] = seconds["promote"] / 2
     for turn in range(20 * kills):
@@ -73,7 +71,7 @@ def promotion_trial(kills: int, seed: int, folder: Path) -> PromotionTrial:
         begin = time.monotonic()
         # of a promotion the first part is the gate; the rest is where files change
         after = rng.uniform(0.0 if turn % 4 == 0 else 0.5, 1.2) * seconds[words[0]]
-        status = _attempt(words, folder / "log", after)
+        status = run_killed(command(*words), folder / "log", after)
         if status == 0:
             found.ends += 1
             seconds[words[0]] = 0.5 * seconds[words[0]] + 0.5 * (time.monotonic() - begin)
@@ -113,31 +111,3 @@ def _look(deployment: Deployment, found: PromotionTrial) -> None:
         return
     there = {item.key.split("/")[1] for item in deployment.store.list(VERSIONS)}
     found.unfinished += bool(there - set(state.files))
-
-
-def _attempt(words: Sequence[str], log: Path, after: float | None) -> int:
-    """Run ``ptedge`` in a fork; exit status, negative for the signal."""
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.argv = ["ptedge", *words]
-            from ptedge.cli import main
-
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else 1
-        finally:
-            os._exit(status)
-    end = time.monotonic() + (LONGEST if after is None else after)
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() >= end:
-            os.kill(pid, signal.SIGKILL)
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        time.sleep(0.001)

@@ -69,7 +69,7 @@ CORE = (
     "detector",
     "stages",
 )
-CORE += ("artifacts", "backends", "scores", "commands", "api")
+CORE += ("artifacts", "backends", "scores", "commands", "api", "loop")
 # each needs only those before it, by whatever way; what is not named here serves all of them
 TRAINING = ("losses", "batches", "watch", "task", "loop", "run", "mutual", "pretrain", "adapt", "cli")
 

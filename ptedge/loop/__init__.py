@@ -4,4 +4,4 @@ A round is a row of steps, each of which leaves one record. What the parts do (a
 commands, in processes of their own; nothing here imports them.
 """
 
-__all__ = ["cli", "settings"]
+__all__ = ["cli"]

@@ -118,7 +118,9 @@ class Round:
         try:
             values = parse_json(read_bounded(path))
             if values["schema"] > SCHEMA:
-                raise ArtifactError(f"{path} has schema {values['schema']}, this ptedge reads up to {SCHEMA}. Update it")
+                raise ArtifactError(
+                    f"{path} has schema {values['schema']}, this ptedge reads up to {SCHEMA}. Update it"
+                )
             commands = tuple(tuple(map(str, words)) for words in values["commands"])
             rest = {key: value for key, value in values.items() if key != "schema"}
             return Record(**{**rest, "commands": commands})
@@ -127,7 +129,9 @@ class Round:
         except OSError as error:
             raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise ArtifactError(f"{path} is no record of a step ({error}). Restore it, or remove {path.parent}") from None
+            raise ArtifactError(
+                f"{path} is no record of a step ({error}). Restore it, or remove {path.parent}"
+            ) from None
 
     def write(self, record: Record) -> None:
         """Keep a record: whole or not at all.

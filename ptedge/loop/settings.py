@@ -125,18 +125,19 @@ class Deploy:
     """Where versions go.
 
     Attributes:
-        all: deployments; what the first of them runs is the present model.
-        canary: deployment that gets a version first; empty for none.
-        options: more words for ``ptedge promote`` to each of ``all``, where the gate is without frames.
+        canary: deployment that gets a version first, through the gate; the only one where ``all`` is empty.
+        all: deployments that get what the canary has proven. What the first of them runs is the present model.
+        options: more words for ``ptedge promote --from``.
     """
 
-    all: tuple[str, ...]
-    canary: str = ""
+    canary: str
+    all: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.all:
-            raise ValueError("deploy.all is empty; it must name a deployment")
+    @property
+    def reference(self) -> str:
+        """The deployment whose version is the present model."""
+        return self.all[0] if self.all else self.canary
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import ptedge.runtime.transfer.push  # noqa: F401  # before the tests' folder is
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from forked import run_killed
 from faulty_store import frames_in, troubles
 from made_field import digests, fill
 from servers.buckets import ENVIRONMENT, KINDS, address, bucket_server
@@ -39,23 +40,7 @@ KEPT = 60  # frames that pruning leaves
 
 def attempt(field: Path, site: str, after: float) -> int:
     """Push in a process of its own that is killed; its exit status, negative for a signal."""
-    process = os.fork()
-    if process == 0:
-        status = 1
-        with contextlib.suppress(BaseException):
-            quiet = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(quiet, 2)
-            push(field, open_store(site), site, SHARD)
-            status = 0
-        os._exit(status)
-    end = time.monotonic() + after
-    while time.monotonic() < end:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(process, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return run_killed(lambda: push(field, open_store(site), site, SHARD), field.with_name("log"), after)
 
 
 def trial(kind: str, site: str, kills: int, rng: random.Random, folder: Path) -> tuple[str, list[str]]:
