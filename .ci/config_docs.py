@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ptedge.detector.config import BACKBONES
+from ptedge.loop.settings import Deploy, Site
 from ptedge.training.config import AdaptConfig, TrainConfig
 from ptedge.training.recipes.recipe import FASTEST_EMA, SCHEDULES, SLOWEST_EMA
 
@@ -27,7 +28,9 @@ Written by `.ci/config_docs.py` from the source; a test keeps it equal.
 `--set model.nms=0.6` is the key `nms` of `[model]`. An unknown key, a wrong type or a value out of range is an error
 that names the key and what is allowed. Every run writes its complete settings to `config.toml` in its folder. What is
 *chosen* where it is not set hangs on the data and the machine ([training.md](training.md#what-is-chosen-for-you)).
+`ptedge loop` reads a file of its own, SITE.toml ([loop.md](loop.md)).
 """
+NEEDED = "needed"  # has no default
 
 
 def attributes(cls: type) -> dict[str, str]:
@@ -55,6 +58,8 @@ def toml(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + "}"
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
@@ -67,6 +72,8 @@ def entry(text: str) -> str:
 
 def chosen(command: str) -> dict[str, str]:
     """What is chosen where it is not set, in words, by key; it takes the place of a default."""
+    if command == "loop":
+        return dict.fromkeys(("checkpoint", "frames", "deploy.canary"), NEEDED)
     rules = {"optim.warmup": f"the steps / {SCHEDULES[command].warm_part}"}
     if command == "train":
         rules["optim.steps"] = SCHEDULES["train"].said()
@@ -81,7 +88,7 @@ def tables(config: Any, rules: dict[str, str], name: str = "") -> typing.Iterato
     """Markdown of a configuration with its defaults and of the tables in it."""
     cls = type(config)
     if name:
-        summary = inspect.cleandoc(cls.__doc__ or "").splitlines()[0]
+        summary = inspect.cleandoc(cls.__doc__ or "").splitlines()[0].replace("``", "`")
         yield f"\n### `[{name}]`\n\n{summary}\n"
     texts = attributes(cls)
     hints = typing.get_type_hints(cls)
@@ -91,9 +98,10 @@ def tables(config: Any, rules: dict[str, str], name: str = "") -> typing.Iterato
         if dataclasses.is_dataclass(hints[field.name]):
             inner.append((getattr(config, field.name), f"{name}.{field.name}" if name else field.name))
             continue
-        rule = rules.get(f"{name}.{field.name}")
+        rule = rules.get(f"{name}.{field.name}".lstrip("."))
         value = f"`{field.name} = {toml(getattr(config, field.name))}`"
-        shown = f"`{field.name}` (chosen: {rule})" if rule else value
+        known = rule if rule == NEEDED else f"chosen: {rule}"
+        shown = f"`{field.name}` ({known})" if rule else value
         text = texts[field.name].replace("``", "`")
         text = text.replace("`BACKBONES`", ", ".join(f"`{name}`" for name in BACKBONES)).replace("`False`", "`false`")
         text = re.sub(r":[a-z]+:`~?([^`]*)`", r"`\1`", text)  # cross references of docstrings
@@ -109,6 +117,8 @@ def document() -> str:
     parts = [HEAD]
     for command, cls in (("train", TrainConfig), ("adapt", AdaptConfig)):
         parts += [f"\n## `ptedge {command}`\n", *tables(cls(), chosen(command))]
+    site = Site("", ("",), Deploy(""))
+    parts += ["\n## `ptedge loop`\n", *tables(site, chosen("loop"))]
     return "".join(parts)
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def run_killed(
             status = 0
         except SystemExit as stop:
             status = stop.code if isinstance(stop.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     end = time.monotonic() + (longest if after is None else after)

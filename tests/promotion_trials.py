@@ -60,7 +60,9 @@ def promotion_trial(kills: int, seed: int, folder: Path) -> PromotionTrial:
     seconds = {"promote": 0.0, "rollback": 0.0}
     for number in (0, 1, 2):
         begin = time.monotonic()
-        assert run_killed(command(*_promotion(bundles[number], place)), folder / "log", None) == 0, (folder / "log").read_text()
+        assert run_killed(command(*_promotion(bundles[number], place)), folder / "log", None) == 0, (
+            folder / "log"
+        ).read_text()
         seconds["promote"] = time.monotonic() - begin
     seconds["rollback"] = seconds["promote"] / 2
     for turn in range(20 * kills):

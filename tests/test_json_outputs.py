@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from keys import key_pair
+from made_site import made_site
 from made_study import made_result
 from places import ROOT
 from tiny_detector import use_tiny_detector, write_pictures
@@ -98,6 +99,7 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "promote": [bundle, "--to", "deployment", "--seconds", "0"],
         "rollback": ["deployment"],
         "history": ["deployment"],
+        "loop": ["gate.toml"],
         "benchmark": [bundle, "--seconds", "0.2", "--warm-up", "0", "--rounds", "2"],
         "field summary": ["field"],
         "field export": ["field", "--out", "prelabels.json"],
@@ -130,6 +132,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         tiny_bundle(folder / "bundle")
         tiny_bundle(folder / "newer", created="later")
         write_found(folder / "found")
+        made_site(folder)
         (folder / "depths").mkdir()
         for picture in (folder / "target" / "images").iterdir():
             np.save(folder / "depths" / picture.stem, np.full((64, 96), 20.0))

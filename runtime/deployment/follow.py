@@ -161,7 +161,7 @@ class Follower:
             return
         self._log(f"{self._deployment.address}: {version} has passed its probation: {trial.describe()}")
         self.slot.retire(trial.champion)
-        self._followed.keep(version, trial.describe())
+        self._followed.keep(version, trial.describe(), trial.figures())
 
     def _begin_trial(self, champion: LoadedModel, challenger: LoadedModel) -> None:
         self._trial = self.slot.trial = Trial(self.slot, champion, challenger, self._probation)

@@ -118,17 +118,22 @@ class Followed:
             self.state = alone.decided(self.deployment.local, self.state)
             self._untold = (version, why, TRIES)
 
-    def keep(self, version: str, why: str) -> None:
+    def keep(self, version: str, why: str, figures: dict[str, float]) -> None:
         """Record that a version has passed its probation, where it runs and nobody has yet.
+
+        Args:
+            version: its name.
+            why: how much was looked at, and
+            figures: the same in numbers.
 
         Raises:
             PtedgeError: the deployment cannot be written to.
         """
         with contextlib.suppress(_MovedError):
-            self.state = append(self.deployment.store, lambda state: _kept(state, version, why))[1]
+            self.state = append(self.deployment.store, lambda state: _kept(state, version, why, figures))[1]
 
     def _record(self, version: str, why: str) -> None:
-        made = rollback(self.deployment, expected=version, why=why, automatic=True)
+        made = rollback(self.deployment, expected=version, why=why, automatic=True, figures=figures)
         self._log(f"{self.deployment.address}: {version} goes back: {why}; {made.version} runs")
         # not of what came after it, which the next look is for
         state = state_of(self.deployment.history()[: made.number])
@@ -139,7 +144,7 @@ class _MovedError(Exception):
     """Another version runs there meanwhile, or it is kept already."""
 
 
-def _kept(state: State, version: str, why: str) -> Entry:
+def _kept(state: State, version: str, why: str, figures: dict[str, float]) -> Entry:
     if state.version != version or version in state.kept:
         raise _MovedError
     return Entry(state.number + 1, "keep", version, version, now(), why, automatic=True)

@@ -44,6 +44,8 @@ class Entry:
         files: of ``version``, name -> sha256; with ``promote``.
         model: facts about it; with ``promote``.
         checks: of the gate; with ``promote``. Of a version that came from another deployment, those it passed there.
+        figures: numbers of a probation, with ``keep``: ``seconds``, ``frames`` that the version answered, and groups
+            ``compared``.
         origin: the deployment that a version came from, and the number of the entry there; empty for a bundle.
         ptedge: version that wrote it.
         schema: version of this description.
@@ -59,6 +61,7 @@ class Entry:
     files: dict[str, str] = field(default_factory=dict)
     model: dict[str, str] = field(default_factory=dict)
     checks: tuple[GateCheck, ...] = ()
+    figures: dict[str, float] = field(default_factory=dict)
     origin: str = ""
     ptedge: str = __version__
     schema: int = SCHEMA

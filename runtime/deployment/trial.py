@@ -73,10 +73,15 @@ class Trial:
         """The time is over, and nothing spoke against it."""
         return not self.failed and self.compared > 0 and self._clock() - self._began >= self._seconds
 
+    def figures(self) -> dict[str, float]:
+        """How much was looked at: seconds, frames, groups compared."""
+        seconds = round(self._clock() - self._began, 3)
+        return {"seconds": seconds, "frames": self.frames, "compared": self.compared}
+
     def describe(self) -> str:
-        """What was looked at."""
-        seconds = self._clock() - self._began
-        return f"{seconds:.0f} s, {self.frames} frames, {self.compared} groups of them compared"
+        """The same in words."""
+        figures = self.figures()
+        return f"{figures['seconds']:.0f} s, {self.frames} frames, {self.compared} groups of them compared"
 
     def answer(self, group: Group) -> Mapping[str, NDArray[Any]]:
         """Run a group that was prepared for the new version; on the thread that runs models.

@@ -23,8 +23,8 @@ import ptedge.runtime.transfer.push  # noqa: F401  # before the tests' folder is
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from forked import run_killed
 from faulty_store import frames_in, troubles
+from forked import run_killed
 from made_field import digests, fill
 from servers.buckets import ENVIRONMENT, KINDS, address, bucket_server
 
