@@ -133,7 +133,7 @@ class Followed:
             self.state = append(self.deployment.store, lambda state: _kept(state, version, why, figures))[1]
 
     def _record(self, version: str, why: str) -> None:
-        made = rollback(self.deployment, expected=version, why=why, automatic=True, figures=figures)
+        made = rollback(self.deployment, expected=version, why=why, automatic=True)
         self._log(f"{self.deployment.address}: {version} goes back: {why}; {made.version} runs")
         # not of what came after it, which the next look is for
         state = state_of(self.deployment.history()[: made.number])
@@ -147,4 +147,4 @@ class _MovedError(Exception):
 def _kept(state: State, version: str, why: str, figures: dict[str, float]) -> Entry:
     if state.version != version or version in state.kept:
         raise _MovedError
-    return Entry(state.number + 1, "keep", version, version, now(), why, automatic=True)
+    return Entry(state.number + 1, "keep", version, version, now(), why, automatic=True, figures=figures)

@@ -258,8 +258,10 @@ def test_look__writes_nothing(site: Make) -> None:
     assert not place.folder.exists()
     go(place)
     assert "fetch 0 of store" in look(place)["would"]
-    place = soaking(site)
-    assert look(place)["would"] == "go on with soak"
+
+
+def test_look__names_the_step_that_comes(site: Make) -> None:
+    assert look(soaking(site))["would"] == "go on with soak"
 
 
 def test_commands__a_step_may_have_a_program_of_its_own(site: Make) -> None:
