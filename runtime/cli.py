@@ -124,6 +124,12 @@ OUTPUT = grouped(
     ),
     click.option("--min-score", type=SHARE, default=0.0, help="Leave out detections scored lower."),
     click.option("--draw-score", type=SHARE, default=0.3, show_default=True, help="The same, in pictures."),
+    click.option(
+        "--mask",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file of polygons that no picture shows, whether written or on the live page.",
+    ),
 )
 SOURCE = grouped(
     "source",

@@ -34,9 +34,12 @@ def summary(folder: Path, as_json: bool) -> None:
     Example:
       ptedge field summary field --json
     """
+    from .collection.summary import collection_counts, collection_lines
     from .field import open_field, summarize
 
-    counts = summarize(open_field(folder))
+    opened = open_field(folder)
+    counts = summarize(opened)
+    counts["collection"] = collection_counts(opened.about, opened.records())
     if as_json:
         click.echo(json.dumps(counts, ensure_ascii=False))
         return
@@ -44,6 +47,8 @@ def summary(folder: Path, as_json: bool) -> None:
     for title in ("why", "detections", "cameras", "models", "counters"):
         if counts[title]:
             click.echo(f"{title:<11}" + ", ".join(f"{name} {count}" for name, count in counts[title].items()))
+    for line in collection_lines(counts["collection"]):
+        click.echo(line)
 
 
 @field.command()

@@ -98,6 +98,7 @@ class OutputOptions:
         rotate_bytes: size from which files of lines get a number and are begun anew; ``None`` for never.
         min_score: detections below are left out.
         draw_score: detections below are left out of pictures.
+        mask: file of places that no picture may show, see :func:`ptedge.runtime.masks.read_masks`.
     """
 
     folder: Path | None = None
@@ -106,6 +107,7 @@ class OutputOptions:
     rotate_bytes: int | None = None
     min_score: float = 0.0
     draw_score: float = 0.3
+    mask: Path | None = None
 
     def __post_init__(self) -> None:
         for name in self.save or ():

@@ -19,7 +19,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from ptedge.frames.source import Frame, FrameSource
 
 from .channel import Channel, Lanes
 from .counters import RunCounters
+from .masks import Masks
 from .sinks.files import Result, Sink
 from .slot import Group, LoadedModel, ModelSlot
 
@@ -52,6 +53,7 @@ class Rules:
             full or all sources have ended.
         min_score: detections below are left out.
         draw_score: detections below are left out of pictures.
+        masks: places that no sink may see; ``None`` for none.
     """
 
     realtime: bool = False
@@ -59,6 +61,7 @@ class Rules:
     fill: float | None = None
     min_score: float = 0.0
     draw_score: float = 0.0
+    masks: Masks | None = None
 
 
 class Pipeline:
@@ -225,9 +228,11 @@ class Pipeline:
         kept = detections.select(detections.scores >= self._rules.min_score)
         age = self.counters.clock() - arrival
         self.counters.detected(kept, model.predictor.class_names, age)
-        name = self.counters.sources[number].name if len(self._sources) > 1 else None
+        source, masks = self.counters.sources[number].name, self._rules.masks
+        name = source if len(self._sources) > 1 else None
+        hidden = masks.of(source, frame.image) if masks is not None else None
         return Result(
-            frame=frame,
+            frame=replace(frame, image=hidden.hide(frame.image)) if hidden is not None else frame,
             detections=kept,
             class_names=model.predictor.class_names,
             draw_score=self._rules.draw_score,
@@ -236,6 +241,7 @@ class Pipeline:
             version=model.version,
             model=model.predictor.record,
             candidates=detections,
+            hidden=hidden,
         )
 
     def _write(self) -> None:

@@ -24,6 +24,7 @@ from .counters import RunCounters, RunSource
 from .deployment.follow import Follower
 from .deployment.place import Place, is_deployment, open_deployment
 from .inputs import choose_realtime, open_sources
+from .masks import Masks, read_masks
 from .options import CollectOptions, ModelOptions, OutputOptions, RunOptions, ServeOptions, SourceOptions
 from .page.serve import LiveServer
 from .page.status import RunStatus, model_facts
@@ -62,6 +63,7 @@ def run_bundle(bundle: Place, specs: list[str], options: RunOptions) -> tuple[di
             if about.source is not None:
                 opened.callback(about.source.close)
         realtime = choose_realtime(sources, options.source.realtime)
+        masks = _masks(options.output.mask, sources)
         save = _what_to_save(options, sources)
         out = opened.enter_context(take_folder(options.output.folder, DEFAULT_OUT, COMMAND)) if save else None
         if options.collect is not None:
@@ -84,7 +86,7 @@ def run_bundle(bundle: Place, specs: list[str], options: RunOptions) -> tuple[di
             models=models,
             sinks=sinks,
             counters=counters,
-            rules=_rules(sources, options.output, realtime),
+            rules=_rules(sources, options.output, realtime, masks),
             stop=stop.event,
             progress=lambda counters: progress(counters.frames),
         )
@@ -187,7 +189,11 @@ def _open_view(options: ServeOptions, status: RunStatus, opened: contextlib.Exit
     return view
 
 
-def _rules(sources: Sequence[RunSource], options: OutputOptions, realtime: bool) -> Rules:
+def _masks(path: Path | None, sources: Sequence[RunSource]) -> Masks | None:
+    return read_masks(path, [about.name for about in sources]) if path is not None else None
+
+
+def _rules(sources: Sequence[RunSource], options: OutputOptions, realtime: bool, masks: Masks | None) -> Rules:
     live = any(about.kind == "live" for about in sources)
     return Rules(
         realtime=realtime,
@@ -195,6 +201,7 @@ def _rules(sources: Sequence[RunSource], options: OutputOptions, realtime: bool)
         fill=0.0 if realtime else LIVE_FILL if live else None,
         min_score=options.min_score,
         draw_score=options.draw_score,
+        masks=masks,
     )
 
 

@@ -4,4 +4,4 @@ A strategy is a function (or an object that is called) from a frame and its neig
 its own; ``choose`` holds them against the frames so far.
 """
 
-__all__ = ["choose", "ledger", "policy", "prune", "reading", "small", "space", "window"]
+__all__ = ["choose", "ledger", "policy", "prune", "reading", "small", "space", "summary", "window"]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .count_change import count_change
 from .drift import Drift
 from .entropy import entropy
+from .ledger import RANDOM
 from .missed import missed
 from .near_threshold import near_threshold
 from .neighbours import neighbours
@@ -21,7 +22,6 @@ from .sigma import sigma
 from .small import dhash_of_small
 from .window import Look, Window
 
-RANDOM = "random"
 WARM_UP = 20  # frames seen before "more than most" means anything
 RESERVOIR = 1000  # values that a new one is held against
 RECENT = 500  # kept frames a new one is compared with

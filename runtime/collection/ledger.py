@@ -18,6 +18,7 @@ from .policy import Quota
 
 SLACK = 0.05  # of a limit that is freed at once: every time the whole list is written anew
 HOUR, DAY = 3600.0, 86400.0
+RANDOM = "random"  # the strategy that is chance alone
 NEIGHBOUR = "neighbour"  # why of a frame that is there for another's sake
 EARLIER = {"uncertain class": "entropy", "uncertain box": "sigma"}  # what older folders call them
 KEEP_NAME = "keep.txt"  # of a field folder: names of images that are not for removal

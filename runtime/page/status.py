@@ -100,6 +100,10 @@ class RunStatus:
         if self.collector is not None:
             kept = [({"why": why}, count) for why, count in sorted(dict(self.collector.counters).items())]
             yield _family("collected_frames_total", "counter", "Frames by what the collector did with them.", kept)
+            evicted = [({"strategy": name}, count["evicted"]) for name, count in self.collector.strategies.items()]
+            yield _family("evicted_frames_total", "counter", "Frames that made way, by strategy.", evicted)
+            yield _family("field_images", "gauge", "Images in the field folder.", [({}, self.collector.images)])
+            yield _family("field_bytes", "gauge", "Bytes of those images.", [({}, self.collector.size)])
         if self.push is not None:
             for key in ("sent", "dropped", "refused", "retries"):
                 yield _family(f"push_{key}_total", "counter", f"Push: {key}.", [({}, getattr(self.push, key))])
@@ -140,7 +144,9 @@ def _source_families(sources: Sequence[RunSource]) -> Iterator[str]:
 def _collected(collector: FieldSink | None) -> dict[str, Any] | None:
     if collector is None:
         return None
-    return {"folder": str(collector.path), "images": collector.kept, "counters": dict(collector.counters)}
+    strategies = {name: dict(counts) for name, counts in dict(collector.strategies).items()}
+    counts = {"images": collector.kept, "counters": dict(collector.counters), "strategies": strategies}
+    return {"folder": str(collector.path), **counts}
 
 
 def _family(name: str, kind: str, text: str, samples: Sequence[tuple[dict[str, str], float]]) -> str:

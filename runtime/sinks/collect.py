@@ -17,6 +17,7 @@ from typing import Any
 
 import cv2
 
+from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError
 from ptedge.files import shown_name
 from ptedge.frames.address import mask_credentials
@@ -101,7 +102,7 @@ class FieldSink:
     def write(self, result: Result) -> None:
         """Take a frame in, and judge the one before it."""
         self.counters["seen"] += 1
-        candidates = result.all_candidates
+        candidates = self._visible(result)
         look = Look(result, candidates, candidates.select(candidates.scores >= self._policy.threshold))
         for window in self._windows.add(look):
             self._judge(window)
@@ -121,6 +122,11 @@ class FieldSink:
     def size(self) -> int:
         """Of those images, in bytes."""
         return self._folder.size
+
+    def _visible(self, result: Result) -> Detections:
+        """Candidates that the picture still shows: what is under a mask can teach nobody."""
+        candidates = result.all_candidates
+        return candidates if result.hidden is None else candidates.select(~result.hidden.covers(candidates.boxes))
 
     def _judge(self, window: Window) -> None:
         """Keep a frame or pass it over."""
@@ -169,6 +175,8 @@ class FieldSink:
         self._ledger.entries.append(entry)
         for place, look in places:
             look.written = True
+            if look.result.hidden is not None:
+                self.counters["masked"] += 1
             if place:
                 self.counters["neighbours"] += 1
                 self._chooser.remember(dhash_of_small(look.small))
@@ -195,24 +203,29 @@ class FieldSink:
 
     def _line(self, look: Look, choice: Choice, place: int, triple: str | None, now: float) -> dict[str, Any]:
         """What ``frames.jsonl`` says of an image."""
-        frame, line = look.result.frame, look.result.line()
+        result = look.result
+        frame, detections, under = result.frame, result.detections, 0
+        if result.hidden is not None:
+            covered = result.hidden.covers(detections.boxes)
+            detections, under = detections.select(~covered), int(covered.sum())
         measures: Mapping[str, float] = {} if place else choice.measures
         return {
             "time": frame.time,
             "camera": shown_name(mask_credentials(frame.source)),
             "frame": frame.index,
-            "original": look.result.file,
-            "width": line["width"],
-            "height": line["height"],
+            "original": result.file,
+            "width": frame.image.shape[1],
+            "height": frame.image.shape[0],
             "collected": datetime.fromtimestamp(now, timezone.utc).isoformat(timespec="seconds"),
             **self._record,
-            **look.result.model,  # another one may have taken its place
+            **result.model,  # another one may have taken its place
             "why": [NEIGHBOUR] if place else list(choice.why),
             "informative": round(choice.informative, 5),
             **({"triple": triple, "place": place} if triple is not None else {}),
             "measures": {name: round(value, 5) for name, value in measures.items()},
             "dhash": f"{dhash_of_small(look.small):016x}",
-            "detections": line["detections"],
+            **({"under_masks": under} if result.hidden is not None else {}),
+            "detections": detections.to_json(result.class_names),
         }
 
     def _count(self, strategy: str, what: str) -> None:

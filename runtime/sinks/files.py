@@ -30,6 +30,7 @@ from ptedge.folders import is_at
 from ptedge.frames.address import mask_credentials
 from ptedge.frames.source import Frame
 
+from ..masks import Hidden
 from .lines import LineFile, taken_away
 
 JPEG_QUALITY = 92
@@ -52,6 +53,7 @@ class Result:
         version: of the model in its deployment; ``None`` outside one.
         model: what field folders keep of it, see :attr:`ptedge.backends.bundle_predictor.BundlePredictor.record`.
         candidates: all that the model gave, where ``detections`` lacks some.
+        hidden: what the frame, as it is here, does not show any more; ``None`` for nothing.
     """
 
     frame: Frame
@@ -63,6 +65,7 @@ class Result:
     version: str | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
     candidates: Detections | None = None
+    hidden: Hidden | None = None
 
     @property
     def all_candidates(self) -> Detections:

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from made_field import ALL, collect, found, names, policy, scene
@@ -14,7 +15,9 @@ from ptedge.detections import Detections
 from ptedge.errors import ClassMismatchError, OutputError
 from ptedge.frames.source import Frame, open_frames
 from ptedge.runtime.collection.reading import reading
+from ptedge.runtime.collection.small import dhash
 from ptedge.runtime.field import open_field
+from ptedge.runtime.masks import Mask, Masks
 from ptedge.runtime.sinks.collect import FieldSink
 from ptedge.runtime.sinks.files import Result
 
@@ -231,3 +234,54 @@ def test_collect__goes_on_in_a_folder_of_an_earlier_version(tmp_path: Path) -> N
     sink.close()
     assert len(names(tmp_path / "f")) <= 5 and sink.counters["evicted"] >= folder.images - 5
     assert sink.counters["seen"] == folder.about["counters"]["seen"] + 40
+
+
+def test_collect__what_lies_under_a_mask_is_neither_judged_nor_stored(tmp_path: Path) -> None:
+    """Of 9 x 10 blocks of 8 pixels the left half is hidden, where the only box is: its doubt picks no frame."""
+    masks = Masks([Mask(((0, 0), (0.5, 0), (0.5, 1), (0, 1)))])
+    unsure = policy({"random": 1.0, "entropy": 0.5}, {"frames": 20})
+    sink = FieldSink(tmp_path / "f", unsure, ("car",), "hash", {})
+    for i in range(25):
+        image = scene(i)
+        hidden = masks.of("a", image)
+        assert hidden is not None
+        frame = Frame(hidden.hide(image), i, i / 10, "a", None)
+        sink.write(Result(frame, found(entropy=0.01 * i), ("car",), hidden=hidden))
+    sink.close()
+    records = list(open_field(tmp_path / "f").records())
+    assert [(r["frame"], r["why"], r["under_masks"], r["detections"]) for r in records] == [
+        (0, ["random"], 1, []),
+        (20, ["random"], 1, []),
+    ]
+    assert records[0]["measures"] == {"entropy": 0.0} and sink.counters["masked"] == 2
+    picture = cv2.imread(str(tmp_path / "f" / records[0]["file"]))
+    assert picture is not None and picture[:, :32].max() < 12 and picture[:, 48:].std() > 40
+    assert int(records[0]["dhash"], 16) == dhash(masks.of("a", scene(0)).hide(scene(0)))  # type: ignore[union-attr]
+
+
+def test_collect__stored_pictures_have_no_metadata(tmp_path: Path) -> None:
+    """EXIF with a position, XMP and a comment go in; out comes a JPEG with pixels and tables alone."""
+    picture = tmp_path / "in" / "a.jpg"
+    picture.parent.mkdir()
+    _, plain = cv2.imencode(".jpg", scene(0))
+    gps = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x88\x25\0\x04\0\0\0\x01\0\0\0\x1a\0\0\0\0GPS-52.5200N-13.4050E"
+    blocks = [(b"\xe1", gps), (b"\xe1", b"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta/>"), (b"\xfe", b"taken by me")]
+    extra = b"".join(b"\xff" + kind + (len(data) + 2).to_bytes(2, "big") + data for kind, data in blocks)
+    picture.write_bytes(plain.tobytes()[:2] + extra + plain.tobytes()[2:])
+    sink = FieldSink(tmp_path / "f", ALL, ("car",), "hash", {})
+    for frame in open_frames(str(picture)):
+        sink.write(Result(frame, found(), ("car",)))
+    sink.close()
+    data = (tmp_path / "f" / names(tmp_path / "f")[0]).read_bytes()
+    assert b"GPS" in picture.read_bytes() and markers(picture.read_bytes()) >= {0xE1, 0xFE}
+    assert markers(data) <= {0xE0, 0xDB, 0xC0, 0xC4, 0xDA}  # JFIF, tables, frame, tables, scan
+    assert not any(word in data for word in (b"Exif", b"GPS", b"xmp", b"taken"))
+
+
+def markers(jpeg: bytes) -> set[int]:
+    """Kinds of the segments of a JPEG, up to its pixels."""
+    kinds, place = set[int](), 2
+    while jpeg[place] == 0xFF and 0xDA not in kinds:
+        kinds.add(jpeg[place + 1])
+        place += 2 + int.from_bytes(jpeg[place + 2 : place + 4], "big")
+    return kinds
