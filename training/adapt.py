@@ -65,7 +65,8 @@ class Adaptation(MutualLearning):
         self.foreign = inputs.foreign.found if inputs.foreign is not None else ()
         few, labels = inputs.few, config.labels
         self.teaching = few if labels.weight else None
-        if few is not None and (labels.calibrate or (labels.move_pseudo and config.lambda_target)):
+        moves = labels.move_pseudo and bool(config.lambda_target)
+        if few is not None and (self.teaching is not None or labels.calibrate or moves):  # guards ask for it, too
             self.offset = LabelOffset(
                 few,
                 inputs.frames,
@@ -214,7 +215,7 @@ class Adaptation(MutualLearning):
             self.monitors.remember(self.snapshot)
         signals = self.monitors.read(self.teacher, self.student)
         if self.offset is not None:
-            signals["label_offset"] = [round(value, 4) for value in self.offset.now.tolist()]
+            signals |= self.offset.signals()
         return distributed.mean_numbers(signals)
 
     def summary(self) -> dict[str, Any]:

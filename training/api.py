@@ -73,7 +73,7 @@ def train(
         out: RUN folder to write.
         val: labelled DATA to report on at the end; it changes nothing.
         config: TOML file with settings.
-        preset: settings by name, ``paper`` or for a GPU; ``config`` and ``settings`` win.
+        preset: settings by name, ``paper``, ``edge`` or for a GPU; ``config`` and ``settings`` win.
         settings: changes, ``{"optim.steps": 600}`` or as ``--set`` takes them, ``["optim.steps=600"]``.
         resume: continue the run in ``out``.
         quiet: tell nothing on stderr.

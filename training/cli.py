@@ -11,7 +11,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 GPU_PRESETS = ("8gb", "12gb", "24gb", "agx")  # of presets.py, which --help need not load
-PRESETS = ("paper", *GPU_PRESETS)
+PRESETS = ("paper", "edge", *GPU_PRESETS)
 
 
 def _run_options(function: F) -> F:

@@ -10,16 +10,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from ptedge.config import merged_tables
+from ptedge.errors import ConfigError
 
 from ..config import PAPER_BATCH, OptimConfig
 
 PAPER = "paper"
+EDGE = "edge"
 # name -> (images a part, checkpointing)
 PRESETS: dict[str, tuple[int, bool]] = {
     "8gb": (4, True),
     "12gb": (8, False),
     "24gb": (16, False),
     "agx": (8, False),  # Jetson AGX Orin: memory is shared with the CPU
+}
+
+# A detector for a CPU or a small GPU: light ROI head, taught by a full one, and half of the proposals. How it trains
+# is the recipe's to choose (docs/results.md, "A light head").
+_EDGE: dict[str, Any] = {
+    "model": {"roi_channels": 64, "roi_hidden": 256, "rpn_test_top_n": [600, 150]},
+    "distill": {"weight": 1.0},
+    "optim": {"roi_rate": 3.0},
 }
 
 # The paper's schedule at a batch of 4 instead of 16, by what is done. Every key that a recipe may choose is set.
@@ -45,9 +55,19 @@ def preset_values(name: str, kind: str) -> dict[str, Any]:
     """What a preset sets, as tables of a configuration.
 
     Args:
-        name: ``paper`` or a key of ``PRESETS``.
+        name: ``paper``, ``edge`` or a key of ``PRESETS``.
         kind: ``train``, ``adapt`` (with source) or ``source_free``.
+
+    Raises:
+        ConfigError: ``edge`` for an adaptation, whose model is there already.
     """
+    if name == EDGE:
+        if kind != "train":
+            raise ConfigError(
+                "--preset edge makes the model of ptedge train a light one; an adaptation keeps the head of its "
+                "checkpoint, so leave --preset out"
+            )
+        return _EDGE
     values = dict(KINDS[kind])
     if name == PAPER:
         return values
@@ -80,7 +100,16 @@ def preset_sets(name: str, usual: OptimConfig) -> list[str]:
 
 def describe_preset(name: str, values: Mapping[str, Any]) -> str:
     """One line of what :func:`preset_values` gave, for the user."""
-    told = [f"{key}={str(values[key]).lower()}" for key in ("precision", "checkpointing") if key in values]
-    for key, value in values["optim"].items():
-        told.append(f"optim.{key}={value if isinstance(value, str) else format(value, 'g')}")
-    return f"preset {name}: {', '.join(told)}"
+    return f"preset {name}: {', '.join(_told(values))}"
+
+
+def _told(values: Mapping[str, Any], table: str = "") -> list[str]:
+    lines: list[str] = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            lines += _told(value, f"{table}{key}.")
+        elif isinstance(value, float):
+            lines.append(f"{table}{key}={value:g}")
+        else:
+            lines.append(f"{table}{key}={str(value).lower() if isinstance(value, bool) else value}")
+    return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -67,6 +69,15 @@ class LabelOffset(nn.Module):
     def of_views(self) -> Tensor:
         """[4] what of the present offset holds in views of which half are mirrored."""
         return mirrored_alike(self.now)
+
+    def signals(self) -> dict[str, Any]:
+        """``label_offset``, [4] at present, and how wide and high labels are over boxes at the start."""
+        offset = self.at_start.tolist()
+        return {
+            "label_offset": [round(value, 4) for value in self.now.tolist()],
+            "labelled_width_ratio": 1.0 / (1.0 + offset[2] - offset[0]),
+            "labelled_height_ratio": 1.0 / (1.0 + offset[3] - offset[1]),
+        }
 
     def begin(self, start: ProbabilisticFasterRCNN) -> None:
         """Ask the model that the run begins with about the labelled frames.

@@ -73,6 +73,7 @@ class GuardConfig:
         max_objects_ratio: sum of scores an image, against the start.
         min_source_coverage: share of what the start found that the teacher finds still.
         min_side_ratio: widths, or heights, of the teacher's boxes over the start's: boxes that tighten step by step.
+            The way to the sides that labelled frames tell counts for nothing.
         max_side_ratio: the same, for boxes that grow.
         min_student_agreement: agreement of teacher and student.
         min_consistency_ratio: agreement of the teacher's answers to weak and strong views, against the start; it is no
@@ -141,7 +142,7 @@ def measures_of(signals: Mapping[str, Any], start: Mapping[str, Any], config: Gu
         start: the same, of the first reading.
         config: limits.
     """
-    sides = [side for side in (signals["width_ratio"], signals["height_ratio"]) if side is not None]
+    sides = [_beyond_labels(signals, side) for side in ("width", "height") if signals[f"{side}_ratio"] is not None]
     values: dict[str, float | None] = {
         # one box is added to both, so that a start with next to none does not make the second box a flood
         "max_boxes_ratio": (signals["boxes"] + 1.0) / (start["boxes"] + 1.0),
@@ -175,6 +176,12 @@ def found_again(signals: Mapping[str, Any]) -> float:
 def worst(measures: list[Measure]) -> Measure:
     """The one nearest to its limit, or furthest beyond it."""
     return max(measures, key=lambda measure: measure.strain)
+
+
+def _beyond_labels(signals: Mapping[str, Any], side: str) -> float:
+    """Ratio of a side to the start's, or to the labels' where it is beyond those: 1 anywhere between the two."""
+    ratio, labelled = float(signals[f"{side}_ratio"]), float(signals.get(f"labelled_{side}_ratio", 1.0))
+    return ratio / min(max(ratio, min(1.0, labelled)), max(1.0, labelled))
 
 
 def _consistency_ratio(signals: Mapping[str, Any], start: Mapping[str, Any]) -> float | None:

@@ -9,10 +9,11 @@ import pytest
 from training_shell import Shell
 
 from ptedge.config import from_dict, load_config, to_dict
+from ptedge.errors import ConfigError
 from ptedge.training.cli import GPU_PRESETS
 from ptedge.training.cli import PRESETS as NAMES
 from ptedge.training.config import AdaptConfig, TrainConfig
-from ptedge.training.recipes.presets import KINDS, PAPER, PRESETS, describe_preset, preset_values
+from ptedge.training.recipes.presets import EDGE, KINDS, PAPER, PRESETS, describe_preset, preset_values
 
 CLASSES: dict[str, type[TrainConfig | AdaptConfig]] = {
     "train": TrainConfig,
@@ -20,7 +21,7 @@ CLASSES: dict[str, type[TrainConfig | AdaptConfig]] = {
     "source_free": AdaptConfig,
 }
 SGD = {"optimizer": "sgd", "steps": 4000, "batch": 4, "accumulate": 1, "lr_scaling": "none", "momentum": 0.9}
-SGD |= {"weight_decay": 1e-4, "warmup": 400, "schedule": "constant", "clip": 10.0}
+SGD |= {"weight_decay": 1e-4, "warmup": 400, "schedule": "constant", "clip": 10.0, "roi_rate": 1.0}
 # what the commands did without settings before they chose a recipe by themselves
 EARLIER: dict[str, dict[str, Any]] = {
     "train": {"optim": {**SGD, "lr": 0.004, "anchor_lr": 0.0}},
@@ -31,7 +32,7 @@ EARLIER: dict[str, dict[str, Any]] = {
 
 def test_presets__the_command_line_knows_them() -> None:
     assert tuple(PRESETS) == GPU_PRESETS
-    assert (PAPER, *GPU_PRESETS) == NAMES
+    assert (PAPER, EDGE, *GPU_PRESETS) == NAMES
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,16 +65,31 @@ def test_preset_values__the_papers_batch_and_its_rate(name: str, kind: str) -> N
 
 def test_describe_preset__by_hand() -> None:
     assert describe_preset("8gb", preset_values("8gb", "train")) == (
-        "preset 8gb: precision=bf16, checkpointing=true, optim.optimizer=sgd, optim.steps=4000, optim.batch=4, "
-        "optim.lr=0.016, optim.weight_decay=0.0001, optim.warmup=400, optim.schedule=constant, optim.anchor_lr=0, "
-        "optim.accumulate=4, optim.lr_scaling=linear"
+        "preset 8gb: view=strong, model.anchor_sizes=[128.0, 256.0, 512.0], optim.optimizer=sgd, optim.steps=4000, "
+        "optim.batch=4, optim.lr=0.016, optim.weight_decay=0.0001, optim.warmup=400, optim.schedule=constant, "
+        "optim.anchor_lr=0, optim.accumulate=4, optim.lr_scaling=linear, sampling.roi_count=128, precision=bf16, "
+        "checkpointing=true"
     )
 
 
 def test_train__preset_is_printed_and_written_and_gives_way(ptedge: Shell, source_data: Path, tmp_path: Path) -> None:
     status, err = ptedge.train(source_data, tmp_path / "run", "--preset", "12gb", steps=1)  # which sets batch and lr
     assert status == 0, err
-    assert "preset 12gb: precision=bf16" in err
+    assert "preset 12gb: " in err and "precision=bf16" in err
     assert "4 images a step (2 a part, 2 parts, 1 processes), learning rate 0.0005 (0.002 for 16 images" in err
     written = load_config(TrainConfig, tmp_path / "run" / "config.toml")
     assert (written.precision, written.optim.batch, written.optim.accumulate) == ("bf16", 2, 2)
+
+
+def test_preset_values__edge_is_a_light_head_that_a_full_one_teaches() -> None:
+    config = from_dict(TrainConfig, preset_values(EDGE, "train"), "edge")
+    assert (config.model.roi_channels, config.model.roi_hidden) == (64, 256)
+    assert config.model.rpn_test_top_n == (600, 150)
+    assert (config.distill.weight, config.optim.roi_rate) == (1.0, 3.0)
+    assert config.optim.steps == TrainConfig().optim.steps  # all else is as ever
+
+
+@pytest.mark.parametrize("kind", ["adapt", "source_free"])
+def test_preset_values__edge_is_refused_where_the_model_is_there_already(kind: str) -> None:
+    with pytest.raises(ConfigError, match="adaptation keeps the head of its checkpoint"):
+        preset_values(EDGE, kind)

@@ -57,6 +57,10 @@ def test_label_offset__of_the_start_and_what_has_moved_since(offset: LabelOffset
     assert int(offset.pairs) == 8
     at_start = 0.12 * 8 / 12
     assert offset.now.tolist() == pytest.approx([0, at_start, 0, 0], abs=1e-6)
+    told = offset.signals()
+    assert told["label_offset"] == [0, round(at_start, 4), 0, 0]
+    assert told["labelled_width_ratio"] == pytest.approx(1.0)
+    assert told["labelled_height_ratio"] == pytest.approx(1 / 0.92)  # boxes that begin too low are too short
     start.asked.clear()
     for _ in range(4):
         offset.after_step(teacher, start)  # type: ignore[arg-type]

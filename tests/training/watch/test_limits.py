@@ -65,6 +65,26 @@ def test_measures_of__each_collapse_crosses_its_limit(changes: dict[str, Any], n
 
 
 @pytest.mark.parametrize(
+    ("height", "labelled", "name", "value"),
+    [
+        (0.8, 0.8, "min_side_ratio", 1.0),  # as high as the labels
+        (0.9, 0.8, "min_side_ratio", 1.0),  # on the way there
+        (0.6, 0.8, "min_side_ratio", 0.75),  # beyond them
+        (1.2, 0.8, "max_side_ratio", 1.2),  # the other way
+        (1.6, 2.0, "max_side_ratio", 1.0),
+        (0.8, 2.0, "min_side_ratio", 0.8),
+        (0.8, 1.0, "min_side_ratio", 0.8),  # labels that tell no offset
+    ],
+)
+def test_measures_of__the_way_to_the_labels_sides_counts_for_nothing(
+    height: float, labelled: float, name: str, value: float
+) -> None:
+    signals = {**HEALTHY, "height_ratio": height, "labelled_width_ratio": 1.0, "labelled_height_ratio": labelled}
+    measures = {one.name: one.value for one in measures_of(signals, HEALTHY, GuardConfig())}
+    assert measures[name] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
     ("objects", "consistency", "ratio"),
     [
         (3.0, 0.2, 1.5),  # half the share of three times as much: more is found again
