@@ -231,7 +231,7 @@ def create_field(path: Path, about: dict[str, Any]) -> FieldFolder:
     """
     _refuse_links(path)
     try:
-        if not (path / FIELD_NAME).exists() and path.exists() and {p.name for p in path.iterdir()} - {LOCK_NAME}:
+        if not (path / FIELD_NAME).exists() and path.exists() and not all(map(_is_of_a_beginning, path.iterdir())):
             raise OutputError(f"cannot collect into {path}: it holds other files. Choose a new folder for --collect")
         (path / IMAGES_NAME).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -301,6 +301,13 @@ def _refuse_links(path: Path) -> None:
                 f"{path / name} is a link, so files outside {path} would be written or removed. "
                 f"Put the files themselves there, or make {path} a link as a whole"
             )
+
+
+def _is_of_a_beginning(path: Path) -> bool:
+    """Whether a kill may have left it before there was a ``field.json``."""
+    if path.name == IMAGES_NAME:
+        return path.is_dir() and not any(path.iterdir())
+    return path.name == LOCK_NAME or (path.name.startswith(f".{FIELD_NAME}.") and path.suffix == ".tmp")
 
 
 def _is_inside(file: str) -> bool:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import json
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ptedge.config import to_dict
-from ptedge.files import sha256_file
+from ptedge.errors import ArtifactError
+from ptedge.files import atomic_write, sha256_file
 from ptedge.shards.index import INDEX, is_site
 from ptedge.stores.opening import open_store
 
 from .decide import Facts, decide
 from .rounds import Record, Round, parse_time, rounds_of
-from .standing import present_model
+from .standing import Start, present_model
 from .work import StepFailedError, Work
 
 FRAMES_LIST = "frames.jsonl"  # of a field folder
+CHANCE = "random"  # in ``why`` of a frame there
+MOST_TOLD = 3  # of what moved
 
 
 def pull(work: Work) -> Record:
@@ -42,7 +45,7 @@ def pull(work: Work) -> Record:
             troubles[source] = str(error)
     if len(troubles) == len(sources):
         raise StepFailedError("; ".join(f"{source}: {text}" for source, text in troubles.items()))
-    new, there = sum(one["frames"] for one in got.values()), count_frames(work.round)
+    new, there = sum(one["frames"] for one in got.values()), len(frame_records(work.round.frames))
     told = f"{new} new frames, {there} in all"
     told += "".join(f"; {source} failed: {text}" for source, text in troubles.items())
     before = work.round.record("pull")
@@ -57,26 +60,18 @@ def frame_folders(work: Work) -> list[Path]:
     return [one.frames for one in rounds if one.number < work.round.number and (one.frames / FRAMES_LIST).exists()]
 
 
-def count_frames(one: Round) -> int:
-    """How many frames a round has."""
-    try:
-        with open(one.frames / FRAMES_LIST, "rb") as file:
-            return sum(line.endswith(b"\n") for line in file)
-    except OSError:
-        return 0
-
-
 def choose(work: Work) -> Record:
     """Decide. Once the answer is yes, no frame comes to this round any more."""
-    rules, frames = work.place.site.decide, count_frames(work.round)
-    drift, text = drift_of(work) if rules.drift and frames else (None, "")
+    rules, frames = work.place.site.decide, len(frame_records(work.round.frames))
+    start = present_model(work)
+    look = rules.drift and frames >= rules.min_frames
+    drift, text = drift_of(work, start) if look else (None, "")
     decision = decide(rules, Facts(frames, days_since_adaptation(work.place.folder), drift, text))
     work.round.note("decisions.jsonl", {"adapt": decision.adapt, "frames": frames, "why": decision.why})
     settings = to_dict(rules)
     if not decision.adapt:
         result = {"frames": frames, "reasons": list(decision.reasons)}
         return Record("decide", "waiting", decision.why, settings=settings, result=result)
-    start = present_model(work)
     result = {"frames": frames, "reasons": list(decision.reasons), "start": to_dict(start)}
     inputs = {"checkpoint": start.sha256, "version": start.version, "frames": frames_hash(work.round)}
     return Record("decide", "done", decision.why, settings=settings, inputs=inputs, result=result)
@@ -87,17 +82,51 @@ def frames_hash(one: Round) -> str:
     return sha256_file(one.frames / FRAMES_LIST)
 
 
-def drift_of(work: Work) -> tuple[bool | None, str]:
-    """Whether the new frames differ from what the model was made for, as ``ptedge field summary`` tells.
+def drift_of(work: Work, start: Start) -> tuple[bool | None, str]:
+    """Whether the frames that chance picked are like those that the present model was made for.
+
+    The others were collected because they are unusual, so they tell nothing of the place.
+
+    Args:
+        work: of the round.
+        start: the present model.
 
     Returns:
-        ``None`` where nothing tells, and a text.
+        Whether there is drift, ``None`` where that cannot be told, and what moved or why not.
     """
-    document = work.ptedge("summary", "field", "summary", work.round.frames).needed()
-    found: Mapping[str, Any] = document.get("drift") or {}
-    if "found" not in found:
-        return None, ""
-    return bool(found["found"]), str(found.get("text", ""))
+    chosen = [r["file"] for r in frame_records(work.round.frames) if CHANCE in r.get("why", ())]
+    if not chosen:
+        return None, "no frame was picked by chance (ptedge run --collect-random)"
+    names = work.round.folder / "by_chance.txt"
+    with atomic_write(names, "w") as file:
+        file.writelines(f"{work.round.frames.name}/{name}\n" for name in chosen)
+    answer = work.ptedge("drift", "drift", start.checkpoint, names)
+    if answer.status or "found" not in answer.document:
+        return None, answer.said
+    moved = [str(one["text"]) for one in answer.document.get("moved", ())]
+    return bool(answer.document["found"]), "; ".join(moved[:MOST_TOLD])
+
+
+def frame_records(folder: Path) -> list[dict[str, Any]]:
+    """The whole lines of a field folder's list; none where there is none.
+
+    Args:
+        folder: field folder.
+
+    Raises:
+        ArtifactError: a line is broken.
+    """
+    path = folder / FRAMES_LIST
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        return [json.loads(line) for line in content.split(b"\n")[:-1]]
+    except ValueError:
+        raise ArtifactError(f"{path} has a broken line; remove it to go on") from None
 
 
 def days_since_adaptation(folder: Path) -> float | None:

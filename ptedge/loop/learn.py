@@ -7,7 +7,7 @@ from typing import Any
 
 from ptedge.config import from_dict, to_dict
 
-from .gather import count_frames
+from .gather import frame_records
 from .rounds import Record
 from .standing import Start, keep_checkpoint
 from .work import StepFailedError, Work
@@ -44,7 +44,7 @@ def adapt(work: Work) -> Record:
     summary = work.ptedge("adapt", *words, *settings.options).needed()["summary"]
     digest = keep_checkpoint(work.place.folder, work.round.model)
     chosen = summary.get("chosen", {}).get("step", summary.get("steps"))
-    why = f"{count_frames(work.round)} frames, {summary.get('steps')} steps, the model of step {chosen}"
+    why = f"{len(frame_records(work.round.frames))} frames, {summary.get('steps')} steps, the model of step {chosen}"
     result = {name: summary[name] for name in _OF_SUMMARY if name in summary}
     result |= {"checkpoint": digest, "estimate": summary.get("estimate")}
     inputs = dict(work.round.record("decide").inputs)  # type: ignore[union-attr]  # start_of read it

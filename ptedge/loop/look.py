@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ptedge.errors import ArtifactError, InputError
+from ptedge.errors import InputError
 from ptedge.shards.index import indexed_shards, is_site
 from ptedge.stores.opening import open_store
 
 from .decide import Facts, decide
-from .gather import FRAMES_LIST, days_since_adaptation, is_empty
+from .gather import days_since_adaptation, frame_records, is_empty
 from .rounds import current_round, rounds_of
 from .run import describe, next_step
 from .settings import Place
@@ -38,7 +37,7 @@ def look(place: Place) -> dict[str, Any]:
         return document | {"next": step, "would": f"go on with {step}" if step else "nothing"}
     known = known_frames(place)
     fresh = {source: count_fresh(place.located(source), known) for source in place.site.frames}
-    here = sum(1 for _ in _lines(one.frames / FRAMES_LIST))
+    here = len(frame_records(one.frames))
     facts = Facts(here + sum(fresh.values()), days_since_adaptation(place.folder), None, "known after fetching")
     decision = decide(place.site.decide, facts)
     fetch = ", ".join(f"{count} of {source}" for source, count in fresh.items())
@@ -48,9 +47,7 @@ def look(place: Place) -> dict[str, Any]:
 
 def known_frames(place: Place) -> set[str]:
     """The first digits of the hash of each frame that a round has."""
-    return {
-        str(r.get("sha256", ""))[:SHORT] for one in rounds_of(place.folder) for r in _lines(one.frames / FRAMES_LIST)
-    }
+    return {str(r.get("sha256", ""))[:SHORT] for one in rounds_of(place.folder) for r in frame_records(one.frames)}
 
 
 def count_fresh(address: str, known: set[str]) -> int:
@@ -65,24 +62,6 @@ def count_fresh(address: str, known: set[str]) -> int:
     if not is_site(address):
         if not (Path(address) / "field.json").is_file():
             raise InputError(f"{address} is neither a store of frames nor a field folder")
-        names = (Path(str(record.get("file", ""))).stem for record in _lines(Path(address) / FRAMES_LIST))
+        names = (Path(str(record.get("file", ""))).stem for record in frame_records(Path(address)))
         return len({name.rpartition("_")[2] for name in names} - known)
     return len({entry.key[:SHORT] for shard in indexed_shards(open_store(address)) for entry in shard.entries} - known)
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a field folder's list; none where there is none.
-
-    Raises:
-        ArtifactError: one is broken.
-    """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        return [json.loads(line) for line in content.split(b"\n")[:-1]]
-    except ValueError:
-        raise ArtifactError(f"{path} has a broken line; remove it to go on") from None

@@ -31,7 +31,7 @@ def register(work: Work) -> Record:
         raise missing_extra("mlflow", "mlflow") from None
     tags = _tags(work)
     try:
-        number = _registered(MlflowClient(registry_uri=settings.uri or None), work, tags)
+        number = _registered(MlflowClient(settings.uri or None, settings.uri or None), work, tags)
     except MlflowException as error:
         raise StepFailedError(f"MLflow refuses: {str(error).splitlines()[0]}") from None
     why = f"version {number} of {settings.model}, alias {settings.alias}"

@@ -10,7 +10,7 @@ from ptedge.errors import ConfigError
 from ptedge.stores.opening import is_address
 
 # steps whose command may be another than this ptedge's own
-COMMANDS = ("pull", "summary", "adapt", "estimate", "export", "verify", "promote", "history")
+COMMANDS = ("pull", "drift", "adapt", "estimate", "export", "verify", "promote", "history")
 
 
 @dataclass(frozen=True)

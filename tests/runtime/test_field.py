@@ -166,6 +166,23 @@ def test_prune__killed_before_the_list_is_replaced_remembers_the_number(
     assert saves == [3, 0]  # once before the lines go, once after
 
 
+@pytest.mark.parametrize(
+    "left", [["images/"], [".field.json.77.tmp"], ["images/", ".field.json.77.tmp", ".ptedge-lock"]]
+)
+def test_create_field__goes_on_where_a_kill_left_its_beginning(tmp_path: Path, left: list[str]) -> None:
+    for name in left:
+        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
+    assert create_field(tmp_path, {"class_names": ["car"]}).images == 0
+
+
+@pytest.mark.parametrize("stranger", ["notes.txt", "images/mine.jpg", "images", ".field.json.77.txt"])
+def test_create_field__leaves_what_others_put_there_alone(tmp_path: Path, stranger: str) -> None:
+    (tmp_path / stranger).parent.mkdir(exist_ok=True)
+    (tmp_path / stranger).touch()
+    with pytest.raises(OutputError, match="holds other files"):
+        create_field(tmp_path, {"class_names": ["car"]})
+
+
 def test_add__the_line_is_on_the_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = create_field(tmp_path / "f", {"class_names": ["car"]})
     synced: list[tuple[int, int]] = []
