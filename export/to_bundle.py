@@ -80,6 +80,11 @@ def export_checkpoint(
     if split:
         model, second = cut_stages(model)
         report = check_stages(model, second, manifest)
+    if checkpoint.reference is not None and manifest.reference is None:
+        tell(
+            "what frames look like was measured at another input size and is left out: drift is not watched against "
+            f"it. Measure it again: ptedge drift {out} FRAMES --learn"
+        )
     bundle = write_bundle(out, manifest, model, key, second)
     written = sum((bundle.path / name).stat().st_size for name in bundle.manifest.files)  # the manifest stands in there
     return bundle, dataclasses.replace(report, size=written)
@@ -110,6 +115,7 @@ def make_manifest(checkpoint: Checkpoint, checkpoint_hash: str, size: tuple[int,
         backbone=config.backbone,
         batch=batch,
         estimate=checkpoint.estimate,
+        reference=checkpoint.reference if size == config.input_size else None,
         score_rule=config.score_rule,
         sigma_rule=config.sigma_rule,
         max_detections=config.max_detections,

@@ -27,6 +27,7 @@ COMMANDS = {
     "calibrate": ("ptedge.commands.calibrate:calibrate", "Correct a model's boxes and sigma by a few labels."),
     "estimate": ("ptedge.training.estimate.cli:estimate", "Estimate AP and the scale of sigma without labels."),
     "jitter": ("ptedge.commands.jitter:jitter", "Bound sigma from below by how boxes tremble in a video."),
+    "drift": ("ptedge.commands.drift:drift", "Tell whether frames look as those a model was made for."),
     "export": ("ptedge.export.cli:export", "Write a checkpoint as an ONNX bundle for the device."),
     "build": ("ptedge.export.cli:build", "Build a TensorRT engine of a bundle on this device."),
     "verify": ("ptedge.export.cli:verify", "Check that a bundle answers as its checkpoint does."),

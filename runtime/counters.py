@@ -18,7 +18,7 @@ import numpy as np
 from ptedge.detections import Detections
 from ptedge.frames.source import Frame, FrameSource
 
-from .drift import Drift
+from .drift.baseline import Drift
 
 RECENT = 1000  # times behind the percentiles of the live page
 RATE_SECONDS = 10.0  # span over which the live page counts frames a second

@@ -26,20 +26,32 @@ def field() -> None:
 
 @field.command()
 @FIELD
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Also tell whether frames picked by chance look as those the bundle was made for, day by day.",
+)
 @JSON
-def summary(folder: Path, as_json: bool) -> None:
+def summary(folder: Path, against: Path | None, as_json: bool) -> None:
     """Count images, why they were kept, and what was detected.
 
     \b
-    Example:
+    Examples:
       ptedge field summary field --json
+      ptedge field summary field --against bundle
     """
+    from ptedge.artifacts.bundle import open_bundle
+
     from .collection.summary import collection_counts, collection_lines
+    from .drift.collected import describe, drift_of
     from .field import open_field, summarize
 
     opened = open_field(folder)
     counts = summarize(opened)
     counts["collection"] = collection_counts(opened.about, opened.records())
+    drift = drift_of(opened, open_bundle(against).manifest) if against is not None else None
+    counts["drift"] = drift
     if as_json:
         click.echo(json.dumps(counts, ensure_ascii=False))
         return
@@ -47,7 +59,7 @@ def summary(folder: Path, as_json: bool) -> None:
     for title in ("why", "detections", "cameras", "models", "counters"):
         if counts[title]:
             click.echo(f"{title:<11}" + ", ".join(f"{name} {count}" for name, count in counts[title].items()))
-    for line in collection_lines(counts["collection"]):
+    for line in [*collection_lines(counts["collection"]), *(describe(drift) if drift is not None else [])]:
         click.echo(line)
 
 

@@ -68,6 +68,7 @@ CORE = (
     "data.writing",
     "detector",
     "stages",
+    "drift",
 )
 CORE += ("artifacts", "backends", "scores", "commands", "api", "loop")
 # each needs only those before it, by whatever way; what is not named here serves all of them

@@ -93,6 +93,7 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "estimate": ["estimating.pt", "--target", "target/images"],
         "jitter": [bundle, "target/images"],
         "export": [model, "--out", "exported"],
+        "drift": [bundle, "many/images"],
         "verify": ["exported", "--against", model],
         "sign": [bundle, "--key", str(keys[0])],
         "run": [bundle, "target/images", "--out", "out", "--collect", "field", "--collect-random", "1"],
@@ -101,7 +102,7 @@ def commands(keys: tuple[Path, Path]) -> dict[str, list[str]]:
         "history": ["deployment"],
         "loop": ["gate.toml"],
         "benchmark": [bundle, "--seconds", "0.2", "--warm-up", "0", "--rounds", "2"],
-        "field summary": ["field"],
+        "field summary": ["field", "--against", bundle],
         "field export": ["field", "--out", "prelabels.json"],
         "bundle push": [bundle, "models"],
         "bundle pull": ["models", "fetched"],
@@ -131,6 +132,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         write_pictures(folder / "target", 5, seed=1)
         tiny_bundle(folder / "bundle")
         tiny_bundle(folder / "newer", created="later")
+        write_pictures(folder / "many", 25)
+        CliRunner().invoke(cli, ["drift", "bundle", "many/images", "--learn"])
         write_found(folder / "found")
         made_site(folder)
         (folder / "depths").mkdir()

@@ -27,6 +27,7 @@ from .config import AdaptConfig, check_mode
 from .data import Inputs, describe_data, open_inputs, open_stream
 from .device import image_tensor
 from .estimate.finish import estimate_target
+from .estimate.place import keep_reference
 from .loop import LoopResult
 from .losses.merge import ForeignBoxes, MergeRule, measured_sigma
 from .losses.offset import of_detected
@@ -294,8 +295,17 @@ def adapt(
     identity, class_names = inputs.identity(config), inputs.start.class_names
     with begin_run(out, config, identity, class_names, resume=resume, val=val, started=started) as run:
         result = carry_out(Adaptation(inputs, config, run.device), run, settled)
-        if config.estimate_frames and not result.interrupted and distributed.is_main():
-            count, scale = config.estimate_frames, config.estimate_scale
-            found = estimate_target(run.folder.model, inputs.frames, count, config.seed, scale=scale)
+        if not result.interrupted and distributed.is_main():
+            found = _look_at_target(run.folder.model, inputs, config)
             run.folder.write_summary({**run.folder.read_summary(), **found})
         return result
+
+
+def _look_at_target(model: Path, inputs: Inputs, config: AdaptConfig) -> dict[str, Any]:
+    """What the finished model is thought to be worth on its target, and what frames are like there."""
+    found: dict[str, Any] = {}
+    if (count := config.estimate_frames) > 0:
+        found |= estimate_target(model, inputs.frames, count, config.seed, scale=config.estimate_scale)
+    if (count := config.reference_frames) > 0:
+        found |= keep_reference(model, inputs.frames, count, "target")
+    return found

@@ -102,6 +102,8 @@ class TrainConfig:
         estimate_images: images of ``--val`` in each of 50 corrupted sets, from which it is learned at the end how to
             estimate AP and the scale of sigma without labels, for example 24; 0 leaves that out. Only where ``--val``
             is of the source: what a place is judged by should not be learned from.
+        reference_frames: images on which it is measured, at the end, what pictures and detections are like here, of
+            ``--val``, or of those trained on; drift is told against that (docs/drift.md). 0 leaves that out.
         model: the detector.
         optim: the optimiser.
         augment: the strong view.
@@ -121,6 +123,7 @@ class TrainConfig:
     checkpoint_every: int = 200
     convention: str = VOC.name
     estimate_images: int = 0
+    reference_frames: int = 300
     model: ModelConfig = field(default_factory=ModelConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
@@ -131,6 +134,7 @@ class TrainConfig:
         check_distill(self.distill, self.model)
         require("optim.steps", self.optim.steps, 1)
         require("estimate_images", self.estimate_images, 0)
+        require("reference_frames", self.reference_frames, 0)
         require_one_of("view", self.view, ("strong", "weak"))
         require("box_beta", self.box_beta, 0, 1)
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
@@ -197,6 +201,8 @@ class AdaptConfig:
         convention: what AP50 and AP75 of ``--val`` mean, as ``ptedge eval --convention`` has it.
         estimate_frames: target frames from which AP and the scale of sigma are estimated at the end, without labels,
             where CHECKPOINT has learned how; 0 leaves that out.
+        reference_frames: target frames on which it is measured, at the end, what pictures and detections are like here;
+            drift is told against that (docs/drift.md). 0 leaves that out.
         estimate_scale: multiply sigma by the estimated scale, in model.pt. Off, as it made the cluster's sigma worse.
         batch_norm: how the student's BatchNorm works: ``batch`` or ``frozen``; the teacher is in eval mode with
             statistics that follow the student's, as its weights do.
@@ -226,6 +232,7 @@ class AdaptConfig:
     convention: str = VOC.name
     estimate_frames: int = 100
     estimate_scale: bool = False
+    reference_frames: int = 300
     batch_norm: str = "batch"
     lambda_target: float = 1.0
     model: AdaptedModel = field(default_factory=AdaptedModel)
@@ -246,6 +253,7 @@ class AdaptConfig:
         require_one_of("batch_norm", self.batch_norm, ("batch", "frozen"))
         require("lambda_target", self.lambda_target, 0)
         require("estimate_frames", self.estimate_frames, 0)
+        require("reference_frames", self.reference_frames, 0)
         require_one_of("precision", self.precision, PRECISIONS)
         require_one_of("convention", self.convention, tuple(CONVENTIONS))
         _check_loop(self.seed, self.workers, self.log_every, self.checkpoint_every)

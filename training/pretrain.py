@@ -26,6 +26,7 @@ from .config import TrainConfig
 from .data import describe_data, open_stream, open_trainable
 from .device import to_device
 from .estimate.finish import learn_estimate
+from .estimate.place import keep_reference_of
 from .loop import LoopResult
 from .losses.assign import Samples
 from .losses.distill import FULL, distill_losses
@@ -204,7 +205,17 @@ def pretrain(
     identity = identity_of(dataset, config)
     with begin_run(out, config, identity, dataset.class_names, resume=resume, val=val, started=started) as run:
         result = carry_out(Pretraining(source, dataset, config, run.device), run, settled)
-        if run.val is not None and config.estimate_images and not result.interrupted and distributed.is_main():
-            learned = learn_estimate(run.folder.model, run.val, config.estimate_images, config.seed)
+        if not result.interrupted and distributed.is_main():
+            learned = _look_at_source(run.folder.model, dataset, run.val, config)
             run.folder.write_summary({**run.folder.read_summary(), **learned})
         return result
+
+
+def _look_at_source(model: Path, dataset: Dataset, val: Path | None, config: TrainConfig) -> dict[str, Any]:
+    """What the finished model learns about judging itself without labels, and what images are like here."""
+    learned: dict[str, Any] = {}
+    if val is not None and config.estimate_images:
+        learned |= learn_estimate(model, val, config.estimate_images, config.seed)
+    if (count := config.reference_frames) > 0:
+        learned |= keep_reference_of(model, val or dataset, count, "val" if val is not None else "train")
+    return learned

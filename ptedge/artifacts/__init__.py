@@ -5,6 +5,7 @@ Others open and write each kind through its module; only ``checkpoint`` needs to
 
 __all__ = [
     "bundle",
+    "bundle_reference",
     "calibrated_bundle",
     "checkpoint",
     "conversion",

@@ -124,7 +124,8 @@ def write_bundle(
         raise OutputError(f"cannot write a bundle to {folder}: something else is there. Choose another --out")
     second_hash = None if second is None else hashlib.sha256(second).hexdigest()
     manifest = dataclasses.replace(manifest, second_stage=second_hash)
-    description = json.dumps(dataclasses.replace(manifest, files={}, engines=()).to_json(), ensure_ascii=False)
+    inside = dataclasses.replace(manifest, files={}, engines=(), reference=None)
+    description = json.dumps(inside.to_json(), ensure_ascii=False)
     model = add_metadata(model, METADATA_KEY, description)
     model_hash = hashlib.sha256(model).hexdigest()
     files = {MODEL_NAME: model_hash} | ({} if second_hash is None else {SECOND_NAME: second_hash})
@@ -173,7 +174,7 @@ def open_bundle(path: Path, trust: Trust | None = None) -> Bundle:
             raise _changed(second, path)
         return Bundle(path, manifest, path, model_hash, "none: it is a file alone")
     where = path / MANIFEST_NAME
-    values = _read_manifest(path)
+    values = read_manifest(path)
     manifest = Manifest.from_json(values, str(where))
     for name in (MODEL_NAME, *([] if manifest.second_stage is None else [SECOND_NAME])):
         if name not in manifest.files:
@@ -201,7 +202,7 @@ def sign_again(bundle: Bundle, key: SigningKey) -> None:
         ArtifactError: its manifest cannot be read.
         OutputError: the signature cannot be written.
     """
-    sign_bundle(bundle.path, _read_manifest(bundle.path), key)
+    sign_bundle(bundle.path, read_manifest(bundle.path), key)
 
 
 def _trusted(path: Path, values: dict[str, Any], trust: Trust) -> str:
@@ -209,7 +210,15 @@ def _trusted(path: Path, values: dict[str, Any], trust: Trust) -> str:
     return f"signed by {found.fingerprint} on {found.statement.signed}"
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The values of ``manifest.json``, unchecked.
+
+    Args:
+        path: bundle folder.
+
+    Raises:
+        ArtifactError: unreadable, or no JSON table.
+    """
     where = path / MANIFEST_NAME
     try:
         values = parse_json(read_bounded(where))
@@ -229,10 +238,10 @@ def _changed(path: Path, bundle: Path) -> ArtifactError:
 def _check_same(manifest: Manifest, inside: Manifest, where: Path) -> None:
     """Refuse a manifest that says something else of the model than the model itself.
 
-    Left out: hashes of files and engines (which come later), lineage (``ptedge verify`` compares it), and in schema 1
-    sigma_scale, which was filled in after the export.
+    Left out: hashes of files, engines and the reference (which come later), lineage (``ptedge verify`` compares it),
+    and in schema 1 sigma_scale, which was filled in after the export.
     """
-    free = {"files", "engines", "lineage"} | ({"sigma_scale"} if manifest.schema < 2 else set())
+    free = {"files", "engines", "lineage", "reference"} | ({"sigma_scale"} if manifest.schema < 2 else set())
     outer, inner = manifest.to_json(), inside.to_json()
     for key in sorted(outer.keys() | inner.keys()):
         if key not in free and outer.get(key) != inner.get(key):

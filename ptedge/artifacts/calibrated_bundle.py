@@ -7,6 +7,7 @@ Needs neither torch nor onnx: a device may calibrate its own bundle.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, SECOND_NAME, Bundle, write_bundle
@@ -64,6 +65,8 @@ def write_calibrated(
         except ValueError as error:
             raise ArtifactError(f"{bundle.model_path}: {error}. {repair_hint(bundle.path)}") from None
     manifest = bundle.manifest.with_calibration(calibration)
+    if manifest.reference is not None:  # sigma is another one now
+        manifest = dataclasses.replace(manifest, reference=manifest.reference.without("sigma"))
     return write_bundle(folder, manifest, without_metadata(model, METADATA_KEY), key, second)
 
 

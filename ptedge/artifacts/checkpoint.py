@@ -22,12 +22,18 @@ from ptedge.calibration import SideCalibration
 from ptedge.config import from_dict, to_dict
 from ptedge.detector.config import ModelConfig, config_of_file
 from ptedge.detector.model import ProbabilisticFasterRCNN
+from ptedge.drift.reference import Reference
 from ptedge.errors import ArtifactError, ConfigError, InputError
 from ptedge.files import atomic_write, open_regular, parse_json
 
 FORMAT = "ptedge-checkpoint"
 VERSION = 1
-OPTIONAL = {"calibration": SideCalibration, "label_free": LabelFreeFit, "estimate": LabelFreeEstimate}  # parts
+OPTIONAL = {
+    "calibration": SideCalibration,
+    "label_free": LabelFreeFit,
+    "estimate": LabelFreeEstimate,
+    "reference": Reference,
+}  # parts
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Checkpoint:
         calibration: of the sides of its boxes, no part of the weights; ``None`` for none.
         label_free: regressions that estimate AP and the scale of sigma without labels; ``None`` for none.
         estimate: what they said of the frames it was adapted to.
+        reference: what those frames, or the images it was trained for, are like; ``None`` where nobody looked.
     """
 
     config: ModelConfig
@@ -51,6 +58,7 @@ class Checkpoint:
     calibration: SideCalibration | None = None
     label_free: LabelFreeFit | None = None
     estimate: LabelFreeEstimate | None = None
+    reference: Reference | None = None
 
     def build(self) -> ProbabilisticFasterRCNN:
         """The model, in eval mode, calibrated where the checkpoint is.

@@ -26,6 +26,7 @@ from ptedge.calibration import (
 )
 from ptedge.config import from_dict, require, require_one_of, to_dict
 from ptedge.detector.config import check_input_size
+from ptedge.drift.reference import Reference
 from ptedge.errors import ArtifactError, ConfigError
 from ptedge.preprocess import PIXEL_MEAN, PIXEL_STD
 from ptedge.stages.settings import Selection
@@ -56,6 +57,7 @@ class Manifest:
         intervals: coverage ("0.9") -> factor of each side: side +- factor * sigma holds that share of labels.
         calibrated: what these three were measured on; ``None`` for a graph that corrects nothing.
         estimate: of AP without labels, on the frames the model was adapted to; ``None`` where nobody made one.
+        reference: what frames are like at the place the model was made for; not in the manifest inside the ONNX file.
         score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
         sigma_rule: how the graph computes sigma, one of :data:`ptedge.detector.config.SIGMA_RULES`.
         max_detections: rows D of every output.
@@ -87,6 +89,7 @@ class Manifest:
     intervals: dict[str, Sides] = field(default_factory=dict)
     calibrated: CalibrationOrigin | None = None
     estimate: LabelFreeEstimate | None = None
+    reference: Reference | None = None
     score_rule: str = "class"
     sigma_rule: str = "own"
     max_detections: int = 100

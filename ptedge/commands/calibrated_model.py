@@ -93,7 +93,12 @@ class _CheckpointModel:
     def write(self, calibration: SideCalibration | None, out: Path | None) -> list[str]:
         from ptedge.artifacts.checkpoint import save_checkpoint
 
-        checkpoint = dataclasses.replace(self._checkpoint, calibration=calibration)
+        reference = self._checkpoint.reference
+        checkpoint = dataclasses.replace(
+            self._checkpoint,
+            calibration=calibration,
+            reference=reference.without("sigma") if reference is not None else None,  # sigma is another one now
+        )
         target = out if out is not None else self.path
         with hold_folder(target.resolve().parent, "ptedge calibrate"):
             before = keep_copy(target) if target.is_file() else None

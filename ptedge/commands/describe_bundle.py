@@ -61,5 +61,7 @@ def main_facts_first(manifest: Manifest) -> dict[str, Any]:
         manifest: of the bundle.
     """
     values = manifest.to_json()
+    if manifest.reference is not None:
+        values["reference"] = manifest.reference.describe()
     first = ("class_names", "input_size", "backbone", "precision", "lineage")
     return {**{name: values[name] for name in first if name in values}, **values}

@@ -53,6 +53,9 @@ def _own(document: dict[str, Any], path: Path) -> dict[str, Any]:
         about["class_names"] = header.pop("class_names")
     if isinstance(config, dict) and config:
         about |= {"input_size": config.get("input_size"), "backbone": config.get("backbone")}
+    reference = header.get("reference")
+    if isinstance(reference, dict):
+        header["reference"] = f"{reference.get('frames')} frames ({reference.get('origin')})"
     state = document.get("state")
     weights = state if isinstance(state, dict) else {}
     anchors = weights.get("anchors.log_wh")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ptedge.config import require
 from ptedge.drift.dependence import FIRST_TIME, autocorrelation_times
 from ptedge.drift.measures import FloatArray
 from ptedge.drift.reference import SHARES, Reference
-from ptedge.drift.windows import SIDES, Edges, excess, log_chance
+from ptedge.drift.windows import SIDES, Edges, Moved, excess, log_chance
 
 BEAT = 1.0  # seconds from one frame that is measured to the next, at least
 TIMED = 60  # beats that an autocorrelation time is measured over
@@ -54,25 +54,15 @@ SCALES = (Scale(10, 12, 0.02), Scale(60, 15, 0.1), Scale(300, 24, 0.25), Scale(3
 
 
 @dataclass(frozen=True)
-class Moved:
-    """A measure that is not as it was where the model was made.
+class MovedSince(Moved):
+    """What moved in a stream.
 
     Attributes:
-        name: of the measure.
-        side: ``low`` or ``high``.
-        since: time from which on, an estimate; as given to :meth:`Monitor.add`.
-        share: of the frames since then that lie beyond what there is room for.
-        now: mean since then.
-        usual: middle 80 % in the reference.
+        since: time from which on, an estimate, as given to :meth:`Monitor.add`; ``share`` and ``now`` are from there.
         seconds: length of the window that told.
     """
 
-    name: str
-    side: str
     since: float
-    share: float
-    now: float
-    usual: tuple[float, float]
     seconds: float
 
 
@@ -84,13 +74,15 @@ class Alarm:
         began: time of the test that told.
         since: from when on, an estimate.
         ended: when the stream was as usual again; ``None`` while it is not.
-        moved: by (name, side), as told last.
+        moved: what is not as it was now, by (name, side).
+        told: all that was not as it was at some time of it, as told last.
     """
 
     began: float
     since: float
     ended: float | None = None
-    moved: dict[tuple[str, str], Moved] = field(default_factory=dict)
+    moved: dict[tuple[str, str], MovedSince] = field(default_factory=dict)
+    told: dict[tuple[str, str], MovedSince] = field(default_factory=dict)
 
 
 class _Window:
@@ -121,6 +113,13 @@ class _Window:
         self.parts.append((self._start, self._beyond, self._means, self._counts))
         self._reset()
         return True
+
+    def forget(self, row: int) -> None:
+        """Forget all of one measure."""
+        own = (self._beyond, self._means, self._counts)
+        for sums in (own, *(part[1:] for part in self.parts)):
+            for values in sums:
+                values[row] = 0.0
 
     def sums(self, last: int | None = None) -> tuple[FloatArray, FloatArray]:
         """[M, 2, K] mean share beyond the bounds and [M] frames, over the last parts; share 0 where no frame is."""
@@ -201,17 +200,24 @@ class Monitor:
         beyond, counts = window.sums()
         distance = excess(beyond, window.scale.share)
         chance = log_chance(distance, counts, self.times, self._edges.counts)
-        found = [self._moved(window, int(row), int(side)) for row, side in np.argwhere(chance < limit)]
+        places = [(int(row), int(side)) for row, side in np.argwhere(chance < limit)]
+        found = [self._moved(window, *place) for place in places if self._goes_on(window, beyond, *place)]
         if found and self.alarm is None:
             self.alarm = Alarm(time, min(moved.since for moved in found))
             self.alarms.append(self.alarm)
             self.total += 1
         if self.alarm is None:
             return
-        self.alarm.moved |= {(moved.name, moved.side): moved for moved in found}
+        for moved in found:
+            key = (moved.name, moved.side)
+            before = self.alarm.moved.get(key, moved)  # the shorter window sees the end sooner, the first the beginning
+            told = replace(moved, since=before.since, seconds=min(before.seconds, moved.seconds))
+            self.alarm.moved[key] = self.alarm.told[key] = told
         for key, moved in list(self.alarm.moved.items()):
             if moved.seconds == BEAT * window.scale.beats and self._is_back(window, limit, key):
                 del self.alarm.moved[key]
+                for one in self._windows:  # what is over is no evidence of what comes
+                    one.forget(self._edges.names.index(moved.name))
         if not self.alarm.moved:
             self.alarm.ended = time
             self.alarm = None
@@ -227,13 +233,18 @@ class Monitor:
         n = -log_chance(np.ones((1, 1)), all_counts[[row]], self.times[[row]], self._edges.counts[[row]])
         return bool(distance < 0.5 * min(1.0, math.sqrt(-limit / max(float(n[0, 0]), 1e-9))))
 
-    def _moved(self, window: _Window, row: int, side: int) -> Moved:
+    def _goes_on(self, window: _Window, beyond: FloatArray, row: int, side: int) -> bool:
+        """Whether the newest minutes are as the window says, so that nobody is told of what is long over."""
+        newest, counts = self._windows[0].sums()
+        bound, room = _tells_most(beyond[row, side], window.scale.share)
+        return not counts[row] or bool(newest[row, side, bound] > 0.5 * (room + beyond[row, side, bound]))
+
+    def _moved(self, window: _Window, row: int, side: int) -> MovedSince:
         """What is to be told: the beginning is where the excess of all later parts is largest (CUSUM)."""
         name = self._edges.names[row]
-        room = np.minimum(1.0, np.array(SHARES) / window.scale.share)
         beyond, _ = window.sums()
-        bound = int((beyond[row, side] - room).argmax())
-        middle = room[bound] + 0.5 * (beyond[row, side, bound] - room[bound])
+        bound, room = _tells_most(beyond[row, side], window.scale.share)
+        middle = 0.5 * (room + beyond[row, side, bound])
         parts = list(window.parts)
         gains = [float(part[1][row, side, bound] - middle * part[3][row]) for part in parts]
         later = np.cumsum(gains[::-1])[::-1]
@@ -242,4 +253,11 @@ class Monitor:
         share = sum(float(part[1][row, side, bound]) for part in parts[first:]) / max(counts, 1.0)
         now = sum(float(part[2][row]) for part in parts[first:]) / max(counts, 1.0)
         usual = self._reference.usual(name)
-        return Moved(name, SIDES[side], parts[first][0], share, now, usual, BEAT * window.scale.beats)
+        return MovedSince(name, SIDES[side], share, now, usual, parts[first][0], BEAT * window.scale.beats)
+
+
+def _tells_most(beyond: FloatArray, share: float) -> tuple[int, float]:
+    """The bound that has most beyond it, and what there is room for there."""
+    room = np.minimum(1.0, np.array(SHARES) / share)
+    bound = int((beyond - room).argmax())
+    return bound, float(room[bound])

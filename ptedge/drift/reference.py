@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,27 @@ class Reference:
     def names(self) -> tuple[str, ...]:
         """Of the measures, in one order."""
         return tuple(self.low)
+
+    def describe(self) -> str:
+        """A few words on where it comes from."""
+        return f"{self.frames} frames ({self.origin})"
+
+    def without(self, *kinds: str) -> Reference | None:
+        """The same without some kinds of measures, as ``sigma`` when a calibration has changed it; ``None`` for none.
+
+        Args:
+            kinds: first parts of names.
+        """
+        kept = [name for name in self.names if split_name(name)[0] not in kinds]
+        if not kept:
+            return None
+        return replace(
+            self,
+            low={name: self.low[name] for name in kept},
+            high={name: self.high[name] for name in kept},
+            spread={name: self.spread[name] for name in kept},
+            counts={name: self.counts[name] for name in kept},
+        )
 
     def usual(self, name: str) -> tuple[float, float]:
         """The middle 80 % of a measure: lower and upper end."""

@@ -14,6 +14,7 @@ n is their number over the integrated autocorrelation time.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +24,25 @@ from ptedge.drift.reference import SHARES, Reference
 MARGIN = 0.25  # of the spread of a measure: how far beyond its quantiles something has to be
 SIDES = ("low", "high")
 LEAST_TIME = 2.0  # frames: autocorrelation times are estimates, and a little dependence is always left
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A measure that is not as it was where the model was made.
+
+    Attributes:
+        name: of the measure.
+        side: ``low`` or ``high``.
+        share: of the frames that lie beyond the bound that tells most.
+        now: mean.
+        usual: middle 80 % in the reference.
+    """
+
+    name: str
+    side: str
+    share: float
+    now: float
+    usual: tuple[float, float]
 
 
 class Edges:

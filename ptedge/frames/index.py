@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+import click
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,21 @@ class FrameIndex:
         """The same frames but these, in order."""
         kept = [entry for i, entry in enumerate(self._entries) if i not in numbers]
         return FrameIndex(self.spec, kept, self.left_out)
+
+    def spaced(self, most: int) -> Iterator[NDArray[np.uint8]]:
+        """Evenly spaced frames in order, at most so many; those that cannot be read are named on stderr.
+
+        Args:
+            most: at least 1.
+        """
+        chosen = np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).round().astype(int))
+        for i in tracked(chosen.tolist(), "looking at frames", "frames"):
+            try:
+                image = self.read(i)
+            except InputError as error:
+                click.echo(f"skipped: {error}", err=True)
+                continue
+            yield image
 
     def read(self, i: int) -> NDArray[np.uint8]:
         """Decode one frame.

@@ -129,7 +129,11 @@ def with_estimate(
         )
     if scale_by is None:
         return replace(checkpoint, estimate=judged)
-    return replace(checkpoint, estimate=judged, calibration=_calibration(checkpoint, judged, scale_by))
+    calibration = _calibration(checkpoint, judged, scale_by)
+    reference = checkpoint.reference
+    if reference is not None and calibration != checkpoint.calibration:
+        reference = reference.without("sigma")
+    return replace(checkpoint, estimate=judged, calibration=calibration, reference=reference)
 
 
 def _calibration(checkpoint: Checkpoint, judged: LabelFreeEstimate, model_hash: str) -> SideCalibration | None:

@@ -8,7 +8,7 @@ import pytest
 from pipeline_fakes import ONE
 
 from ptedge.detections import Detections
-from ptedge.runtime.drift import BASELINE_SECONDS, Drift
+from ptedge.runtime.drift.baseline import BASELINE_SECONDS, Drift
 
 
 class Clock:
