@@ -23,9 +23,11 @@ from typing import Any
 from forked import command as ptedge_command
 from forked import run_killed
 
-COMMANDS = ("run", "train", "adapt")
+COMMANDS = ("run", "full", "train", "adapt")  # full: run that collects masked triples into a full folder
 STEPS = 14
 FRAMES = 250  # of an attempt to run
+QUOTA = 60  # images of a full folder
+MASK = "[[mask]]\npolygon = [[0, 0], [0.5, 0], [0.5, 1], [0, 1]]\n"
 
 
 @dataclass
@@ -91,6 +93,9 @@ def _whole_lines(path: Path, found: Trial) -> list[bytes]:
 class _Collecting:
     """Kills of one run of a service: ``run --collect --out --append``, always with the same command line."""
 
+    MOST_UNLISTED = 1  # images without a line that one kill may leave
+    IMAGES: tuple[object, ...] = ("--collect-images", "100000")
+
     def __init__(self, folder: Path, found: Trial) -> None:
         from tiny_detector import write_pictures
         from tiny_model import tiny_bundle
@@ -105,7 +110,7 @@ class _Collecting:
         self.left: set[str] = set()  # images that were seen without a line
         self.words: list[object] = ["run", bundle, "--backend", "cpu", "--threads", "1"]
         self.words += ["--out", self.out, "--append", "--save", "jsonl,csv,images", "--collect", self.field]
-        self.words += ["--collect-random", "0.5", "--collect-interval", "0", "--collect-images", "100000"]
+        self.words += ["--collect-random", "0.5", "--collect-interval", "0", *self.IMAGES]
 
     def kill(self, after: float) -> None:
         """One attempt, and all that is to be true after it."""
@@ -127,20 +132,20 @@ class _Collecting:
     def look(self) -> None:
         """Nothing that was there is gone; numbers rise; each line has its image, whole."""
         found = self.found
-        detections = self._grown(self.out / "detections.jsonl")
+        detections = self._detections()
         last = -1
         for line in detections:
             frame = json.loads(line)["frame"]
             if frame not in (0, last + 1):
                 found.troubles.append(f"detections.jsonl goes from frame {last} to {frame}")
             last = frame
-        records = [json.loads(line) for line in self._grown(self.field / "frames.jsonl")]
+        records = self._records()
         numbers = [int(record["file"][7:15]) for record in records]
         if numbers != sorted(set(numbers)):
             found.troubles.append("numbers of images do not rise")
         listed = {record["file"][7:] for record in records}
         there = {path.name for path in (self.field / "images").glob("*.jpg")} if self.field.exists() else set()
-        if len(there - listed) > 1:
+        if len(there - listed) > self.MOST_UNLISTED:
             found.troubles.append(f"{len(there - listed)} images without a line")
         found.unlisted += len(there - listed)
         for name in there - listed:
@@ -154,6 +159,12 @@ class _Collecting:
             if len(data) != record["bytes"] or hashlib.sha256(data).hexdigest()[:12] != record["file"][16:28]:
                 found.troubles.append(f"{record['file']} is not whole")
         found.lines, found.images = len(detections) + len(records), len(there)
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._grown(self.field / "frames.jsonl")]
+
+    def _detections(self) -> list[bytes]:
+        return self._grown(self.out / "detections.jsonl")
 
     def _grown(self, path: Path) -> list[bytes]:
         lines = _whole_lines(path, self.found)
@@ -177,6 +188,64 @@ class _Collecting:
         rows = (self.out / "detections.csv").read_text().splitlines()
         if any(row.count(",") != rows[0].count(",") for row in rows) or sum(row == rows[0] for row in rows) != 1:
             self.found.troubles.append("detections.csv has broken rows, or a second head")
+
+
+class _Full(_Collecting):
+    """The same into a folder that is full, with triples and a mask; between attempts it is pruned, by kills too."""
+
+    MOST_UNLISTED = 3 + QUOTA  # a triple, and all that was to go
+    IMAGES = ("--collect-images", QUOTA, "--collect-triples")
+
+    def __init__(self, folder: Path, found: Trial) -> None:
+        super().__init__(folder, found)
+        (folder / "masks.toml").write_text(MASK)
+        self.words += ["--mask", folder / "masks.toml"]
+        self.looked_at: set[str] = set()
+
+    def _run(self, after: float | None) -> int:
+        if self.attempts % 2 and self.field.exists() and after is not None:
+            pruning = ptedge_command("field", "prune", self.field, "--max-images", QUOTA // 2)
+            status = run_killed(pruning, self.log, after / 10)
+            if status not in (0, -signal.SIGKILL):
+                self.found.troubles.append(f"prune: exit status {status}: {self.log.read_text()[-300:]}")
+            self.look()
+        return super()._run(after)
+
+    def finish(self) -> None:
+        """As ever; and frames did make way."""
+        super().finish()
+        if not json.loads((self.field / "field.json").read_text())["counters"].get("evicted"):
+            self.found.troubles.append("nothing was evicted")
+
+    def _records(self) -> list[dict[str, Any]]:
+        """What is left of the lines before is as it was; triples are whole but for neighbours that never were."""
+        records = [json.loads(line) for line in _whole_lines(self.field / "frames.jsonl", self.found)]
+        if records and records[-1]["place"] == -1:  # the next start cuts it off
+            records.pop()
+        rows = {record["file"]: json.dumps(record).encode() for record in records}
+        before = {json.loads(line)["file"]: line for line in self.before.get("frames.jsonl", [])}
+        if [name for name in before if name in rows] != list(rows)[: len(before.keys() & rows.keys())]:
+            self.found.troubles.append("lines of frames.jsonl are not in their order")
+        if any(before[name] != row for name, row in rows.items() if name in before):
+            self.found.troubles.append("lines of frames.jsonl changed")
+        self.before["frames.jsonl"] = list(rows.values())
+        places = {(record["triple"], record["place"]) for record in records}
+        if len(places) != len(records) or any((triple, 0) not in places for triple, _ in places):
+            self.found.troubles.append("a triple is broken")
+        if len(records) > QUOTA:
+            self.found.troubles.append(f"{len(records)} images, {QUOTA} may be there")
+        self._look_at_pictures()
+        self.left |= {name[7:] for name in before.keys() - rows.keys()}  # evicted: their images may be there still
+        return records
+
+    def _look_at_pictures(self) -> None:
+        import cv2
+
+        for path in (self.field / "images").glob("*.jpg") if self.field.exists() else ():
+            picture = cv2.imread(str(path)) if path.name not in self.looked_at else None
+            self.looked_at.add(path.name)
+            if picture is not None and picture[:, : picture.shape[1] // 2 - 8].max() > 16:
+                self.found.troubles.append(f"{path.name} shows what is masked")
 
 
 class _Training:
@@ -266,10 +335,10 @@ def _serve(command: str, kills: int, seed: int, folder: Path) -> Trial:
     sys.path.append(str(Path(__file__).parent))
     found, rng = Trial(command), random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    if command == "run":
+    if command in ("run", "full"):
         import ptedge.runtime.run
 
-        collecting = _Collecting(folder, found)
+        collecting = (_Full if command == "full" else _Collecting)(folder, found)
         # from before the folder is opened until after the last frame
         _until(found, kills, lambda: collecting.kill(rng.uniform(0.0, 1.2)))
         collecting.finish()

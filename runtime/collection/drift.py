@@ -37,8 +37,8 @@ class Drift:
 
 def _quantities(window: Window) -> dict[str, float]:
     look = window.now
-    values = {"objects": math.sqrt(len(look.objects))}
-    values |= {"brightness": float(look.small.mean()) / 255, "contrast": float(look.small.std()) / 255}
+    brightness, contrast = look.light
+    values = {"objects": math.sqrt(len(look.objects)), "brightness": brightness, "contrast": contrast}
     if len(look.candidates):  # a frame without any has no score
         values["score"] = float(look.candidates.scores.mean())
         values["entropy"] = float(look.candidates.entropy.mean())

@@ -34,7 +34,7 @@ class Shares:
     count_change: float = 0.0
     neighbours: float = 0.0
     drift: float = 0.0
-    missed: float = 0.0
+    missed: float = 0.02
 
     def __post_init__(self) -> None:
         for name, value in self.by_name.items():

@@ -19,25 +19,33 @@ class Space:
     """The disk that a field folder is on.
 
     Attributes:
-        quota: as given, with bytes that the disk has room for.
+        quota: as given, with bytes that the disk has room for, and no less than is there already.
     """
 
-    def __init__(self, path: Path, held: int, quota: Quota, tell: Callable[[str], None]) -> None:
-        """Look at the disk; say so where it has less room than may be collected.
+    def __init__(self, path: Path, images: int, held: int, quota: Quota, tell: Callable[[str], None]) -> None:
+        """Look at the disk; say so where it has less room than may be collected, or more is there.
 
         Args:
             path: field folder, which exists.
-            held: bytes of images in it.
+            images: in it.
+            held: bytes of those images.
             quota: as given.
             tell: gets sentences for the user.
         """
         self._path, self._tell, self._told = path, tell, False
         self._share = quota.free_share
         disk = shutil.disk_usage(path)
-        room = int(USABLE * (held + max(0, disk.free - self._floor(disk.total))))
+        room = max(1, int(USABLE * (held + max(0, disk.free - self._floor(disk.total)))))
         self.quota = quota
-        if room < quota.bytes:
-            self.quota = replace(quota, bytes=max(1, room))
+        if images > quota.images or held > quota.bytes:
+            # a folder that was collected with other limits, or pulled: what is there was wanted
+            self.quota = replace(quota, images=max(images, quota.images), bytes=max(held, quota.bytes))
+            tell(
+                f"{shown_name(str(path))} holds {images} images, {in_words(held)}, more than the {quota.images} and "
+                f"{in_words(quota.bytes)} that may be there. It grows no further; ptedge field prune makes it smaller"
+            )
+        elif room < quota.bytes:
+            self.quota = replace(quota, bytes=max(held, room))
             tell(
                 f"the disk of {shown_name(str(path))} has room for {in_words(room)} of the {in_words(quota.bytes)} "
                 "that may be collected; beyond that the least informative frames make way for better ones"

@@ -97,7 +97,7 @@ class FieldSink:
             self._chooser.remember(int(record.get("dhash", "0"), 16))
         self._ledger = Ledger(entries_of(records), policy.shares.by_name)
         self._windows = Windows(policy.threshold, len(class_names))
-        self._space = Space(path, self._folder.size, policy.quota, tell)
+        self._space = Space(path, self._folder.images, self._folder.size, policy.quota, tell)
 
     def write(self, result: Result) -> None:
         """Take a frame in, and judge the one before it."""

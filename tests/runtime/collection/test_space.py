@@ -38,14 +38,14 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> list[Disk]:
 def test_lacks__what_stays_free_goes_by_the_disk(
     tmp_path: Path, disk: list[Disk], total: int, share: float, floor: int
 ) -> None:
-    space = Space(tmp_path, 0, Quota(free_share=share), lambda text: None)
+    space = Space(tmp_path, 0, 0, Quota(free_share=share), lambda text: None)
     disk[0] = Disk(total, 0, floor + 100)
     assert not space.lacks(100) and space.lacks(101)
 
 
 def test_lacks__is_told_once_with_numbers(tmp_path: Path, disk: list[Disk]) -> None:
     told: list[str] = []
-    space = Space(tmp_path, 0, Quota(bytes=10), told.append)
+    space = Space(tmp_path, 0, 0, Quota(bytes=10), told.append)
     assert told == []
     disk[0] = Disk(3_000_000, 2_800_000, 200_000)
     assert space.lacks(60_000) and space.lacks(60_000)
@@ -58,10 +58,20 @@ def test_lacks__is_told_once_with_numbers(tmp_path: Path, disk: list[Disk]) -> N
 def test_quota__is_what_the_disk_has_room_for(tmp_path: Path, disk: list[Disk]) -> None:
     told: list[str] = []
     disk[0] = Disk(3_000_000, 1_000_000, 2_000_000)
-    space = Space(tmp_path, 500_000, Quota(images=7), told.append)
+    space = Space(tmp_path, 3, 500_000, Quota(images=7), told.append)
     # 0.5 MB of images, and 2 MB less 0.15 MB; a fifth of it for the list
     assert space.quota == Quota(images=7, bytes=1_880_000)
     assert told[0].startswith(f"the disk of {tmp_path} has room for 1.9 MB of the 2.0 GB that may be collected")
+
+
+def test_quota__no_run_makes_a_folder_smaller(tmp_path: Path) -> None:
+    told: list[str] = []
+    assert Space(tmp_path, 9, 5_000, Quota(images=7, bytes=10_000), told.append).quota.images == 9
+    assert told == [
+        f"{tmp_path} holds 9 images, 5 kB, more than the 7 and 10 kB that may be there. It grows no further; "
+        "ptedge field prune makes it smaller"
+    ]
+    assert Space(tmp_path, 9, 5_000, Quota(images=9, bytes=4_000), told.append).quota.bytes == 5_000
 
 
 def test_collect__a_small_disk_is_filled_and_then_only_better_frames_come(tmp_path: Path, disk: list[Disk]) -> None:

@@ -65,3 +65,10 @@ def test_paired__best_first_and_each_once() -> None:
     assert paired(overlap, 0.3) == [(0, 0)]  # what is left overlaps by 0.2
     assert paired(overlap, 0.2) == [(0, 0), (1, 1)]
     assert (overlap == before).all() and paired(np.zeros((0, 3), np.float32), 0.3) == []
+
+
+def test_look__light_by_hand() -> None:
+    one = look(NONE, side=16)  # four pixels are looked at
+    one.result.frame.image[0, 8] = 255
+    assert one.light == (pytest.approx(0.25), pytest.approx(np.std([0, 1, 0, 0])))
+    assert one.small.shape == (8, 9)
