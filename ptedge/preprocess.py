@@ -19,6 +19,7 @@ from ptedge.detections import Detections
 # ImageNet statistics, RGB, on the 0..255 scale: the normalisation of every backbone in ptedge.
 PIXEL_MEAN = (123.675, 116.28, 103.53)
 PIXEL_STD = (58.395, 57.12, 57.375)
+QUICK_SCALE = 0.5  # from here down; below twice the size, averaging all of an image takes little time
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,12 @@ class Letterbox:
         height = max(1, min(self.input_height, round(self.height * self.scale)))
         return height, width
 
-    def image(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def image(self, image: NDArray[np.uint8], *, quick: bool = False) -> NDArray[np.uint8]:
         """Scale and pad an image.
 
         Args:
             image: [height, width, 3] uint8 RGB.
+            quick: shrink as :func:`shrink_quickly` does where the image is at least twice as large as it becomes.
 
         Returns:
             [input_height, input_width, 3] uint8 RGB.
@@ -57,12 +59,15 @@ class Letterbox:
         if image.shape != (self.height, self.width, 3):
             raise ValueError(f"a letterbox for {self.height} x {self.width} x 3 got an image of shape {image.shape}")
         height, width = self.content
-        # area averaging when shrinking: bilinear sampling would skip pixels and alias
-        method = cv2.INTER_AREA if self.scale < 1 else cv2.INTER_LINEAR
         out = np.empty((self.input_height, self.input_width, 3), np.uint8)
         # only what the image leaves free: filling three bytes at a time takes a millisecond for a whole input
         out[height:] = out[:height, width:] = np.round(PIXEL_MEAN).astype(np.uint8)
-        out[:height, :width] = cv2.resize(image, (width, height), interpolation=method)
+        if quick and self.scale <= QUICK_SCALE:
+            out[:height, :width] = shrink_quickly(image, (width, height))
+        else:
+            # area averaging when shrinking: bilinear sampling would skip pixels and alias
+            method = cv2.INTER_AREA if self.scale < 1 else cv2.INTER_LINEAR
+            out[:height, :width] = cv2.resize(image, (width, height), interpolation=method)
         return out
 
     def boxes(self, boxes: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -90,3 +95,29 @@ class Letterbox:
             detections.entropy,
         )
         return moved.select((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]))
+
+
+def shrink_quickly(image: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Nearly what area averaging gives, in a quarter of the time: means over whole pixels, bilinearly between them.
+
+    Where the scale is 1 to a whole number, the two are the same to a rounding; elsewhere they differ by half a grey
+    level on average and at most by some ten at hard edges (docs/results.md).
+
+    Args:
+        image: [height, width, 3] uint8.
+        size: (width, height) wanted, each at most that of the image.
+
+    Returns:
+        [height, width, 3] uint8.
+    """
+    ratios = image.shape[1] / size[0], image.shape[0] / size[1]
+    sides = round(ratios[0]), round(ratios[1])
+    # the mean of an even number of pixels lies half a pixel before the one in whose place it stands
+    means = cv2.blur(image, sides, anchor=(sides[0] // 2, sides[1] // 2), borderType=cv2.BORDER_REPLICATE)
+    shift = [0.0 if side % 2 else 0.5 for side in sides]
+    if not any(shift):
+        return np.asarray(cv2.resize(means, size, interpolation=cv2.INTER_LINEAR), np.uint8)
+    (x, y), (dx, dy) = ratios, shift
+    places = np.array([[x, 0, (x - 1) / 2 + dx], [0, y, (y - 1) / 2 + dy]])
+    how = cv2.WARP_INVERSE_MAP | cv2.INTER_LINEAR
+    return np.asarray(cv2.warpAffine(means, places, size, flags=how, borderMode=cv2.BORDER_REPLICATE), np.uint8)

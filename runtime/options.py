@@ -65,6 +65,7 @@ class ModelOptions:
         backend: ``auto``, ``tensorrt``, ``cuda`` or ``cpu``.
         threads: CPU threads; ``None`` for one a core.
         trust: files of public keys that the bundle must be signed with; none checks its hashes alone.
+        quick_shrink: large frames become network input by :func:`ptedge.preprocess.shrink_quickly`.
         probation: seconds in which a new version of a deployment is compared with the one before; 0 for none.
         poll: seconds between two looks at a deployment; ``None`` for what suits a folder or a bucket.
         cache: folder for the copy of a deployment in a bucket; ``None`` for one below the user's cache.
@@ -73,6 +74,7 @@ class ModelOptions:
     backend: str = "auto"
     threads: int | None = None
     trust: tuple[Path, ...] = ()
+    quick_shrink: bool = False
     probation: float = 600.0
     poll: float | None = None
     cache: Path | None = None

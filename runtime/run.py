@@ -160,7 +160,9 @@ def _open_models(
 
 
 def _open_model(bundle: Path, options: ModelOptions) -> BundlePredictor:
-    predictor = BundlePredictor(bundle, options.backend, options.threads, trust=Trust.read(options.trust))
+    trust = Trust.read(options.trust)
+    quick = options.quick_shrink
+    predictor = BundlePredictor(bundle, options.backend, options.threads, trust=trust, quick_shrink=quick)
     if predictor.runner.backend == "cpu":
         # OpenCV's own threads would take turns with the model's; the stages already run beside each other
         cv2.setNumThreads(1)

@@ -43,6 +43,7 @@ class BundlePredictor:
         slots: int = 1,
         *,
         trust: Trust | None = None,
+        quick_shrink: bool = False,
     ) -> None:
         """Open a bundle and load its model.
 
@@ -52,6 +53,7 @@ class BundlePredictor:
             threads: CPU threads; ``None`` leaves the default.
             slots: calls that can be under way at once on TensorRT.
             trust: keys that bundle and engine must be signed with; ``None`` checks hashes alone.
+            quick_shrink: large images become network input by :func:`ptedge.preprocess.shrink_quickly`.
 
         Raises:
             ArtifactError: broken bundle or engine, or a graph that is not what its manifest says.
@@ -69,6 +71,7 @@ class BundlePredictor:
         self.signature = bundle.signature
         self.batch = bundle.manifest.batch
         self.unconverged = 0
+        self._quick = quick_shrink
         self._sigma_scale = np.array(bundle.manifest.scale_after_graph, np.float32)
         self.runner: Runner = open_runner(bundle, backend, threads, engine=engine, slots=slots)
         expected = input_signature(self.batch, self.input_size)
@@ -122,7 +125,7 @@ class BundlePredictor:
             if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
                 raise BackendError(f"an image must be uint8 [height, width, 3], got {image.dtype} {list(image.shape)}")
             letterbox = Letterbox(image.shape[1], image.shape[0], height, width)
-            array[i] = letterbox.image(image).transpose(2, 0, 1)  # [3, H, W]
+            array[i] = letterbox.image(image, quick=self._quick).transpose(2, 0, 1)  # [3, H, W]
             letterboxes.append(letterbox)
         array[len(images) :] = np.round(PIXEL_MEAN).astype(np.uint8)[:, None, None]
         return array, letterboxes

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ptedge.detections import Detections
-from ptedge.preprocess import PIXEL_MEAN, Letterbox
+from ptedge.preprocess import PIXEL_MEAN, Letterbox, shrink_quickly
 
 
 def detections(boxes: NDArray[np.float32], sigma: float = 3.0) -> Detections:
@@ -84,6 +84,50 @@ def test_image__extreme_aspect_keeps_at_least_a_pixel() -> None:
     out = Letterbox(4000, 2, 32, 48).image(np.full((2, 4000, 3), 7, np.uint8))
     assert (out[0] == 7).all()
     assert Letterbox(4000, 2, 32, 48).content == (1, 48)
+    assert (Letterbox(4000, 2, 32, 48).image(np.full((2, 4000, 3), 7, np.uint8), quick=True)[0] == 7).all()
+
+
+def shares(count: int, wanted: int) -> NDArray[np.float64]:
+    """[wanted, count]: the part that each of ``count`` pixels has in each of ``wanted``, by area."""
+    edges = np.arange(wanted + 1) * (count / wanted)
+    pixel = np.arange(count)
+    overlap = np.minimum(pixel + 1, edges[1:, None]) - np.maximum(pixel, edges[:-1, None])
+    return np.asarray(np.clip(overlap, 0, None) * wanted / count)
+
+
+def by_area(image: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.float64]:
+    rows, columns = shares(image.shape[0], size[1]), shares(image.shape[1], size[0])
+    return np.einsum("yr,rcd,xc->yxd", rows, image.astype(np.float64), columns, optimize=True)
+
+
+def noise(height: int, width: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("ratio", [2, 3, 4, 7])
+def test_shrink_quickly__of_whole_pixels_is_the_area_s_mean(ratio: int) -> None:
+    image = noise(11 * ratio, 17 * ratio)
+    found = shrink_quickly(image, (17, 11))
+    assert np.abs(found - by_area(image, (17, 11))).max() <= 1
+
+
+@pytest.mark.parametrize("width", [640, 960, 1280, 1920])
+def test_shrink_quickly__is_near_the_area_s_mean(width: int) -> None:
+    height = width * 9 // 16
+    image = cv2.GaussianBlur(noise(height, width), (0, 0), 1.0)  # edges as sharp as a lens makes them
+    content = Letterbox(width, height, 160, 288).content[::-1]  # 2.2, 3.3, 4.4 and 6.7 pixels a side
+    away = np.abs(shrink_quickly(np.asarray(image, np.uint8), content) - by_area(np.asarray(image, np.uint8), content))
+    assert away.mean() < 1.5 and away.max() < 16
+    nearest = cv2.resize(image, content, interpolation=cv2.INTER_LINEAR)  # what averages nothing is further away
+    assert away.mean() < 0.4 * np.abs(nearest - by_area(np.asarray(image, np.uint8), content)).mean()
+
+
+def test_image__quick_only_where_it_shrinks_to_half_and_less() -> None:
+    large, small = Letterbox(96, 64, 32, 48), Letterbox(95, 64, 33, 48)
+    image = noise(64, 96)
+    assert np.array_equal(large.image(image, quick=True), shrink_quickly(image, (48, 32)))
+    image = noise(64, 95)
+    assert np.array_equal(small.image(image, quick=True), small.image(image))
 
 
 def test_image__of_another_size_is_refused() -> None:

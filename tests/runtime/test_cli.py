@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from keys import key_pair
 from tiny_model import tiny_bundle, tiny_manifest, tiny_onnx
 
+from ptedge import preprocess
 from ptedge.artifacts.bundle import write_bundle
 from ptedge.artifacts.signature import read_signing_key
 from ptedge.cli import cli
@@ -226,6 +227,25 @@ main()
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143 and stderr.splitlines()[-1] == "ptedge: ended by SIGTERM"
     assert not (tmp_path / "out" / "detections.jsonl").exists()
+
+
+def test_run__shrinks_large_frames_quickly_where_asked(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[tuple[int, int]] = []
+    quick = preprocess.shrink_quickly
+
+    def noted(image: Any, size: tuple[int, int]) -> Any:
+        sizes.append(size)
+        return quick(image, size)
+
+    monkeypatch.setattr(preprocess, "shrink_quickly", noted)
+    cv2.imwrite(str(tmp_path / "large.png"), np.zeros((300, 400, 3), np.uint8))
+    options = ("--save", "none", "--backend", "cpu")
+    ptedge("run", bundle, tmp_path / "large.png", *options)
+    assert sizes == []
+    ptedge("run", bundle, tmp_path / "large.png", *options, "--quick-shrink")
+    assert sizes == [(85, 64)]  # 400 x 300 in 96 x 64
 
 
 def test_run__trust(folder: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.predictor import Predictor, open_predictor
 from ptedge.calibration import CalibrationOrigin, SideCalibration
 from ptedge.errors import ArtifactError, BackendError
+from ptedge.preprocess import Letterbox
 
 IMAGE = np.zeros((128, 192, 3), np.uint8)  # twice the input: scale 0.5
 NOTHING = {"boxes": [], "scores": [], "labels": [], "sigma": [], "entropy": []}
@@ -65,6 +66,15 @@ def test_preprocess__places_and_fills(tmp_path: Path) -> None:
     assert array.shape == (2, 3, HEIGHT, WIDTH) and len(letterboxes) == 1
     assert array[0, :, 0, 0].tolist() == [10, 20, 30]
     assert array[0, :, 40, 0].tolist() == array[1, :, 0, 0].tolist() == [124, 116, 104]
+
+
+def test_preprocess__quickly_where_asked(tmp_path: Path) -> None:
+    path = tiny_bundle(tmp_path / "b").path
+    image = np.random.default_rng(0).integers(0, 256, (200, 300, 3), dtype=np.uint8)
+    letterbox = Letterbox(300, 200, HEIGHT, WIDTH)
+    for quick in (False, True):
+        array, _ = BundlePredictor(path, "cpu", quick_shrink=quick).preprocess([image])
+        np.testing.assert_array_equal(array[0].transpose(1, 2, 0), letterbox.image(image, quick=quick))
 
 
 @pytest.mark.parametrize("image", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
