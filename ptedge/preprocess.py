@@ -100,8 +100,8 @@ class Letterbox:
 def shrink_quickly(image: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
     """Nearly what area averaging gives, in a quarter of the time: means over whole pixels, bilinearly between them.
 
-    Where the scale is 1 to a whole number, the two are the same to a rounding; elsewhere they differ by half a grey
-    level on average and at most by some ten at hard edges (docs/results.md).
+    Where the scale is 1 to a whole number, the two are the same to a rounding; elsewhere they differ by a fraction
+    of a grey level on average, and by some ten at hard edges (docs/results.md).
 
     Args:
         image: [height, width, 3] uint8.
