@@ -13,12 +13,13 @@ import click
 from ptedge.errors import OutputError
 from ptedge.frames.login import with_login
 
-from .click_options import BACKEND, JSON, THREADS, TRUST, Decorator, byte_size, grouped, secret
+from .click_options import BACKEND, JSON, THREADS, TRUST, Decorator, byte_size, grouped, seconds_apart, secret
 from .collection.policy import Quota, Shares, Spacing, read_policy
 from .options import (
     FLIPS,
     SAVES,
     CollectOptions,
+    DriftOptions,
     ModelOptions,
     OutputOptions,
     PushOptions,
@@ -222,6 +223,21 @@ SERVE = grouped(
 )
 
 
+DRIFT = grouped(
+    "drift",
+    DriftOptions,
+    click.option(
+        "--drift-false-alarms",
+        "seconds_between",
+        callback=seconds_apart,
+        default="1 in 7 d",
+        show_default=True,
+        metavar="RATE",
+        help="False alarms of drift to bear with, of all sources together, as 1 in 24 h.",
+    ),
+)
+
+
 @click.command()
 @click.argument("bundle", type=click.Path())
 @click.argument("frames", nargs=-1, required=True)
@@ -231,6 +247,7 @@ SERVE = grouped(
 @COLLECT
 @PUSH
 @SERVE
+@DRIFT
 @JSON
 def run(
     bundle: str,
@@ -241,6 +258,7 @@ def run(
     collect: CollectOptions | None,
     push: PushOptions | None,
     serve: ServeOptions | None,
+    drift: DriftOptions,
     as_json: bool,
 ) -> None:
     """Detect on FRAMES with BUNDLE, or with what a deployment runs; every box side gets a standard deviation.
@@ -261,7 +279,9 @@ def run(
     """
     from .run import run_bundle
 
-    options = RunOptions(source=source, model=model, output=output, collect=collect, push=push, serve=serve)
+    options = RunOptions(
+        source=source, model=model, output=output, collect=collect, push=push, serve=serve, drift=drift
+    )
     report, status = run_bundle(bundle, list(frames), options)
     try:
         if as_json:

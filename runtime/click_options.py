@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ptedge.errors import InputError
 from ptedge.files import open_regular
 
 LONGEST_SECRET = 1 << 16  # bytes
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -49,6 +51,14 @@ def byte_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     if size < 1:
         raise click.BadParameter(f"{value!r}: write a number of bytes, as 500MB or 2GB")
     return size
+
+
+def seconds_apart(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """A callback of click that reads how often something may happen, as ``1 in 24 h``: the seconds between two."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:in|/)\s*(\d+(?:\.\d+)?)\s*(s|min|h|d)\s*", value)
+    if found is None or not float(found[1]) or float(found[2]) * SECONDS[found[3]] < float(found[1]):
+        raise click.BadParameter(f"{value!r}: write how many in which time, as '1 in 24 h' (s, min, h or d)")
+    return float(found[2]) * SECONDS[found[3]] / float(found[1])
 
 
 RATE = click.option("--rate", callback=byte_size, metavar="SIZE", help="Bytes a second of a bucket at most, as 500KB.")

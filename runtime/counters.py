@@ -19,6 +19,7 @@ from ptedge.detections import Detections
 from ptedge.frames.source import Frame, FrameSource
 
 from .drift.baseline import Drift
+from .drift.watch import DriftWatch
 
 RECENT = 1000  # times behind the percentiles of the live page
 RATE_SECONDS = 10.0  # span over which the live page counts frames a second
@@ -157,6 +158,7 @@ class RunCounters:
         ages: from a frame's arrival to its detections, in seconds.
         infer: the model alone, in seconds a call.
         drift: running means against the beginning.
+        watch: of drift against the place the model was made for; ``None`` for none.
         classes: detections by class name.
         started: clock when the run began.
         first: clock at the first frame; ``None`` before.
@@ -168,6 +170,7 @@ class RunCounters:
     ages: Times = field(default_factory=Times)
     infer: Times = field(default_factory=Times)
     classes: Counter[str] = field(default_factory=Counter)
+    watch: DriftWatch | None = None
     first: float | None = None
     seconds: float = 0.0
 
@@ -204,6 +207,10 @@ class RunCounters:
         self.sources[number].read += 1
         self.rate_in.add()
         return now
+
+    def drift_json(self) -> dict[str, Any]:
+        """What is known of drift: against the beginning of the run, and against the place the model was made for."""
+        return {**self.drift.to_json(), **(self.watch.to_json() if self.watch is not None else {})}
 
     def detected(self, found: Detections, class_names: Sequence[str], age: float) -> None:
         """Count the detections of a frame, ``age`` seconds after it arrived."""

@@ -216,6 +216,20 @@ class ServeOptions:
 
 
 @dataclass(frozen=True)
+class DriftOptions:
+    """Watching for drift.
+
+    Attributes:
+        seconds_between: mean time between two false alarms, at least, of all sources together.
+    """
+
+    seconds_between: float = 7 * 86400.0
+
+    def __post_init__(self) -> None:
+        require("seconds_between", self.seconds_between, 1)
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """Everything ``ptedge run`` was told besides bundle and frames; see its ``--help``.
 
@@ -226,6 +240,7 @@ class RunOptions:
         collect: field folder, or ``None``.
         push: another machine, or ``None``.
         serve: live page, or ``None``.
+        drift: against the place that the model was made for.
     """
 
     source: SourceOptions = field(default_factory=SourceOptions)
@@ -234,6 +249,7 @@ class RunOptions:
     collect: CollectOptions | None = None
     push: PushOptions | None = None
     serve: ServeOptions | None = None
+    drift: DriftOptions = field(default_factory=DriftOptions)
 
 
 def is_loopback(host: str) -> bool:

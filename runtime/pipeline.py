@@ -226,6 +226,9 @@ class Pipeline:
 
     def _result(self, number: int, frame: Frame, arrival: float, detections: Detections, model: LoadedModel) -> Result:
         kept = detections.select(detections.scores >= self._rules.min_score)
+        if self.counters.watch is not None:
+            self.counters.watch.take_model(model.predictor)
+            self.counters.watch.add(number, frame, detections)
         age = self.counters.clock() - arrival
         self.counters.detected(kept, model.predictor.class_names, age)
         source, masks = self.counters.sources[number].name, self._rules.masks

@@ -48,6 +48,7 @@ def run_report(
         "reason": predictor.runner.reason,
         "model_hash": predictor.model_hash,
         "unconverged": models.unconverged,
+        "drift": counters.drift_json(),
         "interrupted": stop.signal != 0,
         "outputs": written(sinks),
         "left_out": {name: {"frames": left.count, "first": left.first} for name, left in left_out(sinks).items()},
@@ -83,7 +84,16 @@ def tell(report: dict[str, Any], realtime: bool) -> None:
     log(("interrupted: " if report["interrupted"] else "") + line)
     if report["unconverged"]:
         log(f"in {report['unconverged']} frames suppression stopped early; overlapping boxes may remain there")
+    _tell_drift(report["drift"])
     _tell_outputs(report)
+
+
+def _tell_drift(drift: dict[str, Any]) -> None:
+    """What became of the alarms; each was told when it began."""
+    for source in drift.get("sources", []):
+        if source["alarms"]:
+            still = "one is still on" if source["alarm"] else "all are over"
+            log(f"drift of {source['name']}: {source['alarms']} alarms in {source['frames']} frames looked at; {still}")
 
 
 def _tell_outputs(report: dict[str, Any]) -> None:

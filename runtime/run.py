@@ -23,9 +23,18 @@ from ptedge.signals import finishing
 from .counters import RunCounters, RunSource
 from .deployment.follow import Follower
 from .deployment.place import Place, is_deployment, open_deployment
+from .drift.watch import DriftWatch
 from .inputs import choose_realtime, open_sources
 from .masks import Masks, read_masks
-from .options import CollectOptions, ModelOptions, OutputOptions, RunOptions, ServeOptions, SourceOptions
+from .options import (
+    CollectOptions,
+    DriftOptions,
+    ModelOptions,
+    OutputOptions,
+    RunOptions,
+    ServeOptions,
+    SourceOptions,
+)
 from .page.serve import LiveServer
 from .page.status import RunStatus, model_facts
 from .page.view import LiveView
@@ -75,7 +84,7 @@ def run_bundle(bundle: Place, specs: list[str], options: RunOptions) -> tuple[di
         # whatever may refuse comes before results of an earlier run are overwritten
         collector = _open_collector(options.collect, predictor) if options.collect is not None else None
         push = open_push(options.push, predictor.model_hash, log) if options.push is not None else None
-        counters = RunCounters(sources)
+        counters = RunCounters(sources, watch=_watch(sources, options.drift, predictor))
         status = RunStatus(counters, model_facts(predictor), realtime, collector, push, follower=follower)
         view = _open_view(options.serve, status, opened) if options.serve is not None else None
         sinks = _open_files(out, save, sources, options.output, predictor) if out is not None else []
@@ -129,6 +138,12 @@ def _open(spec: str, options: SourceOptions) -> FrameSource:
 def _tell_event(event: SourceEvent) -> None:
     if event.kind in ("lost", "stalled", "reconnected", "resized"):
         log(event.text)
+
+
+def _watch(sources: Sequence[RunSource], options: DriftOptions, predictor: BundlePredictor) -> DriftWatch:
+    watch = DriftWatch([(about.name, about.kind == "live") for about in sources], options.seconds_between, log)
+    watch.take_model(predictor)
+    return watch
 
 
 def _what_to_save(options: RunOptions, sources: Sequence[RunSource]) -> tuple[str, ...]:

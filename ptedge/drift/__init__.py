@@ -4,4 +4,4 @@ the place of training, and tests of a stream against it, live or of a folder.
 
 from __future__ import annotations
 
-__all__ = ["compare", "measures", "reference", "words"]
+__all__ = ["compare", "measures", "monitor", "reference", "words"]

@@ -133,6 +133,7 @@ class Monitor:
     """One stream against one reference.
 
     Attributes:
+        times: [M] autocorrelation times in beats.
         beats: frames measured so far.
         alarm: that is on; ``None`` for none.
         alarms: all so far, the present one included; of long runs the last 100.
@@ -155,6 +156,7 @@ class Monitor:
         self._limits = [math.log(min(1.0, BEAT * scale.part / seconds_between / tests)) for scale in SCALES]
         self._series: list[FloatArray] = []
         self._times: deque[FloatArray] = deque(maxlen=TIMES_KEPT)
+        self.times: FloatArray = np.full(len(self._edges.names), FIRST_TIME)
         self.beats = 0
         self.alarm: Alarm | None = None
         self.alarms: deque[Alarm] = deque(maxlen=100)
@@ -174,8 +176,7 @@ class Monitor:
         self.beats += 1
         self._series.append(means)
         if len(self._series) == TIMED:
-            self._times.append(autocorrelation_times(np.array(self._series)))
-            self._series = []
+            self._measure_times()
         has = np.isfinite(means)
         step = (time, np.where(has[:, None, None], beyond, 0.0), np.where(has, means, 0.0), has.astype(np.float64))
         beats = 1
@@ -185,15 +186,12 @@ class Monitor:
             self._test(window, limit, time)
             step, beats = window.parts[-1], window.scale.part
 
-    @property
-    def times(self) -> FloatArray:
-        """[M] autocorrelation times in beats: median of the last :data:`TIMES_KEPT` minutes."""
-        if not self._times:
-            return np.full(len(self._edges.names), FIRST_TIME)
+    def _measure_times(self) -> None:
+        """Autocorrelation times from now on: the median of the last :data:`TIMES_KEPT` minutes."""
+        self._times.append(autocorrelation_times(np.array(self._series)))
+        self._series = []
         known = np.array(self._times)
-        filled = np.where(np.isfinite(known).any(axis=0), known, FIRST_TIME)
-        found: FloatArray = np.nanmedian(filled, axis=0)
-        return found
+        self.times = np.nanmedian(np.where(np.isfinite(known).any(axis=0), known, FIRST_TIME), axis=0)
 
     def _test(self, window: _Window, limit: float, time: float) -> None:
         """Look for what moved in a window, and whether what had moved is back."""

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-__all__ = ["baseline", "collected"]
+__all__ = ["baseline", "collected", "watch"]

@@ -66,7 +66,7 @@ class RunStatus:
             "infer_ms": counters.infer.milliseconds(),
             "waiting": dict(self.waiting()),
             "classes": dict(counters.classes),
-            "drift": counters.drift.to_json(),
+            "drift": counters.drift_json(),
             "sources": [about.to_json() for about in counters.sources],
             "collected": _collected(self.collector),
             "push": self.push.to_json() if self.push is not None else None,
@@ -97,6 +97,8 @@ class RunStatus:
         ]
         text = "Relative change of a running mean against the first minutes of the run; see docs/runtime.md."
         yield _family("drift_change_ratio", "gauge", text, changes)
+        if counters.watch is not None:
+            yield from _drift_families(counters.watch.to_json())
         if self.collector is not None:
             kept = [({"why": why}, count) for why, count in sorted(dict(self.collector.counters).items())]
             yield _family("collected_frames_total", "counter", "Frames by what the collector did with them.", kept)
@@ -139,6 +141,26 @@ def _source_families(sources: Sequence[RunSource]) -> Iterator[str]:
         if live:
             samples = [({"source": name}, float(told[key])) for name, told in live]
             yield _family(f"source_{key}_total", "counter", f"{key.capitalize()} of a live source.", samples)
+
+
+def _drift_families(drift: Mapping[str, Any]) -> Iterator[str]:
+    """What is told of drift against the place that the model was made for; nothing without a reference."""
+    if drift["reference"] is None:
+        return
+    sources = drift["sources"]
+    on = [({"source": about["name"]}, int(about["alarm"] is not None)) for about in sources]
+    yield _family("drift_alarm", "gauge", "1 while frames are not as where the model was made.", on)
+    alarms = [({"source": about["name"]}, about["alarms"]) for about in sources]
+    yield _family("drift_alarms_total", "counter", "Alarms of drift.", alarms)
+    looked = [({"source": about["name"]}, about["frames"]) for about in sources]
+    yield _family("drift_frames_total", "counter", "Frames looked at for drift.", looked)
+    moved = [
+        ({"source": about["name"], "measure": one["measure"], "of": one["of"] or "", "side": one["side"]}, one["share"])
+        for about in sources
+        if about["alarm"] is not None
+        for one in about["alarm"]["moved"]
+    ]
+    yield _family("drift_moved_ratio", "gauge", "Share of frames that lie beyond what was usual.", moved)
 
 
 def _collected(collector: FieldSink | None) -> dict[str, Any] | None:

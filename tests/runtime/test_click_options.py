@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ptedge.config import require
 from ptedge.errors import InputError
-from ptedge.runtime.click_options import byte_size, grouped, secret
+from ptedge.runtime.click_options import byte_size, grouped, seconds_apart, secret
 
 
 @dataclass(frozen=True)
@@ -87,3 +87,20 @@ def test_secret__no_file(tmp_path: Path) -> None:
     for path in (tmp_path / "absent", tmp_path, Path("/dev/zero")):
         with pytest.raises(InputError, match="cannot be read"):
             read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1 in 24 h", 86400), ("2/1d", 43200), ("1 in 30 min", 1800), ("0.5 in 10 s", 20)]
+)
+def test_seconds_apart__units(text: str, seconds: float) -> None:
+    none: Any = None
+    assert seconds_apart(none, none, text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "24 h", "1 in 24", "0 in 24 h", "1 in 0 h", "-1 in 2 h", "9 in 1 s", "1 in 2 weeks"]
+)
+def test_seconds_apart__refuses(text: str) -> None:
+    none: Any = None
+    with pytest.raises(click.BadParameter, match="1 in 24 h"):
+        seconds_apart(none, none, text)
