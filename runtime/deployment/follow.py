@@ -38,6 +38,7 @@ class Follower:
 
     Attributes:
         slot: holds the model that runs.
+        looks: when it looks for another one.
         switched: called with each new model, on the follower's thread.
     """
 
@@ -62,12 +63,12 @@ class Follower:
             PtedgeError: it cannot be loaded, nor one before it.
         """
         seconds = seconds or (OF_A_BUCKET if deployment.far else OF_A_FOLDER)
-        self._looks = Looks(self.look, self._judge, deployment.address, log, seconds)
+        self.looks = Looks(self.look, self._judge, deployment.address, log, seconds)
         self._followed = Followed(deployment, log)
         self._load, self._log, self._probation = load, log, probation
         self.switched: Callable[[LoadedModel], None] = lambda model: None
         if (behind := self._followed.begin(self._wanted)) is not None:
-            self._looks.fail(behind)
+            self.looks.fail(behind)
         self._switches: list[dict[str, Any]] = []
         self._refused: set[tuple[str, int]] = set()  # version and promotion
         self._trial: Trial | None = None
@@ -90,11 +91,11 @@ class Follower:
 
     def start(self) -> None:
         """Look for new versions from now on."""
-        self._looks.start()
+        self.looks.start()
 
     def close(self) -> None:
         """Stop looking, after a last look at the probation; a version that is being loaded is still loaded."""
-        if self._looks.stop():
+        if self.looks.stop():
             with contextlib.suppress(PtedgeError):
                 self._judge()
         crashes.end(self._deployment.local, self._mark)
@@ -106,7 +107,7 @@ class Follower:
             "version": self.slot.current.version,
             "probation": self._trial.describe() if self._trial is not None else None,
             "switches": list(self._switches),
-            **self._looks.to_json(),
+            **self.looks.to_json(),
         }
 
     def look(self) -> None:
@@ -123,7 +124,7 @@ class Follower:
         if state.version not in (None, running.version):
             # where that fails, all of this is done again
             self._followed.fetch(state, [str(state.version)], [str(running.version)])
-        if self._looks.stopped:
+        if self.looks.stopped:
             return
         self._followed.state = state
         if state.version in (None, running.version) or self._promotion(str(state.version)) in self._refused:

@@ -144,7 +144,7 @@ def test_look__interrupted_at_any_request_is_gone_on_with(place: str, tmp_path: 
     counting = faulty(follower._followed.deployment, 0)
     for number in range(100):
         counting.requests, counting.number = 0, number
-        follower._looks.once()
+        follower.looks.once()
         if counting.requests <= number:
             break
         assert follower.slot.current.version == first
@@ -180,7 +180,7 @@ def test_begin__from_the_copy_while_the_server_is_away(kind: str, tmp_path: Path
         follower, _ = follow(place, tmp_path / "copy")
     with pytest.raises(StoreError, match="does not answer"):
         open_deployment(place, tmp_path / "empty")
-    follower._looks.once()
+    follower.looks.once()
     again, told = follow(place, tmp_path / "copy")
     for one in (follower, again):
         assert one.slot.current.version == version
@@ -195,9 +195,9 @@ def test_looks__told_once_when_away_and_once_when_back(place: str, tmp_path: Pat
     assert isinstance(store, CopiedStore)
     there, store.far = store.far, Away(store.far)
     for _ in range(3):
-        follower._looks.once()
+        follower.looks.once()
     store.far = there
-    follower._looks.once()
+    follower.looks.once()
     assert [text.partition(": ")[0] for text in told] == [
         f"{place} cannot be followed; what runs goes on",
         f"{place} is followed again, after 3 looks that failed",
