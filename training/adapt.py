@@ -39,6 +39,7 @@ from .state import state_of
 from .teacher import adapt_batch_norm
 from .watch.label_offset import LabelOffset
 from .watch.monitor_set import MonitorSet
+from .watch.record import keep_records
 from .watch.supervise import Supervisor
 
 ADABN_BATCH = 8
@@ -296,6 +297,8 @@ def adapt(
     with begin_run(out, config, identity, class_names, resume=resume, val=val, started=started) as run:
         result = carry_out(Adaptation(inputs, config, run.device), run, settled)
         if not result.interrupted and distributed.is_main():
+            if result.supervision:
+                keep_records(run.folder, result.supervision, result.step)
             found = _look_at_target(run.folder.model, inputs, config)
             run.folder.write_summary({**run.folder.read_summary(), **found})
         return result

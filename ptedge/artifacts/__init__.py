@@ -4,6 +4,7 @@ Others open and write each kind through its module; only ``checkpoint`` needs to
 """
 
 __all__ = [
+    "adaptation",
     "bundle",
     "bundle_reference",
     "calibrated_bundle",

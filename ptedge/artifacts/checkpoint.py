@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ptedge import __version__
+from ptedge.artifacts.adaptation import AdaptationRecord
 from ptedge.artifacts.estimate import LabelFreeEstimate, LabelFreeFit
 from ptedge.artifacts.lineage import Lineage
 from ptedge.artifacts.torch_legacy import MAGIC_PICKLE, read_legacy
@@ -28,12 +29,13 @@ from ptedge.files import atomic_write, open_regular, parse_json
 
 FORMAT = "ptedge-checkpoint"
 VERSION = 1
-OPTIONAL = {
+OPTIONAL = {  # parts
     "calibration": SideCalibration,
     "label_free": LabelFreeFit,
     "estimate": LabelFreeEstimate,
+    "adaptation": AdaptationRecord,
     "reference": Reference,
-}  # parts
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Checkpoint:
         label_free: regressions that estimate AP and the scale of sigma without labels; ``None`` for none.
         estimate: what they said of the frames it was adapted to.
         reference: what those frames, or the images it was trained for, are like; ``None`` where nobody looked.
+        adaptation: what watched over its adaptation; ``None`` for none.
     """
 
     config: ModelConfig
@@ -59,6 +62,7 @@ class Checkpoint:
     label_free: LabelFreeFit | None = None
     estimate: LabelFreeEstimate | None = None
     reference: Reference | None = None
+    adaptation: AdaptationRecord | None = None
 
     def build(self) -> ProbabilisticFasterRCNN:
         """The model, in eval mode, calibrated where the checkpoint is.

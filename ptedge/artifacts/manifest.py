@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ptedge import __version__
+from ptedge.artifacts.adaptation import AdaptationRecord
 from ptedge.artifacts.conversion import PRECISIONS, Conversion
 from ptedge.artifacts.engine_file import EngineRecord, records_from_json, records_to_json
 from ptedge.artifacts.estimate import LabelFreeEstimate
@@ -58,6 +59,7 @@ class Manifest:
         calibrated: what these three were measured on; ``None`` for a graph that corrects nothing.
         estimate: of AP without labels, on the frames the model was adapted to; ``None`` where nobody made one.
         reference: what frames are like at the place the model was made for; not in the manifest inside the ONNX file.
+        adaptation: what watched over the adaptation of the model; ``None`` for none.
         score_rule: how the graph computes scores, one of :data:`ptedge.detector.config.SCORE_RULES`.
         sigma_rule: how the graph computes sigma, one of :data:`ptedge.detector.config.SIGMA_RULES`.
         max_detections: rows D of every output.
@@ -90,6 +92,7 @@ class Manifest:
     calibrated: CalibrationOrigin | None = None
     estimate: LabelFreeEstimate | None = None
     reference: Reference | None = None
+    adaptation: AdaptationRecord | None = None
     score_rule: str = "class"
     sigma_rule: str = "own"
     max_detections: int = 100

@@ -27,7 +27,7 @@ class GateCheck:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-NAMES = ("signature", "classes", "answers", "speed", "estimate", "champion", "labels")
+NAMES = ("signature", "classes", "answers", "speed", "adaptation", "estimate", "champion", "labels")
 
 
 def failed(checks: Sequence[GateCheck]) -> list[GateCheck]:

@@ -23,6 +23,7 @@ from .compare import check_champion, check_labels
 from .options import GateOptions
 from .speed import check_speed
 
+LEAST_FOUND_AGAIN = 0.9  # share of what the model before the adaptation found again; the choice of model.pt allows it
 NO_CHAMPION = "nothing runs there yet"
 
 
@@ -69,6 +70,7 @@ def run_gate(
         if checks[-1].passed:
             checks.append(check_speed(challenger, running, frames, options))
             checks += compare(challenger, running, frames, options, problem)
+    checks.append(check_adaptation(bundle.manifest))
     checks.append(check_estimate(bundle.manifest, running.manifest if running is not None else None, problem))
     return [dataclasses.replace(c, accepted=not c.passed and c.name in options.accept) for c in checks]
 
@@ -121,6 +123,28 @@ def check_classes(challenger: Manifest, champion: Manifest | None, problem: str)
     if new == old:
         return GateCheck("classes", True, ", ".join(new[:6]) + (f" and {len(new) - 6} more" if len(new) > 6 else ""))
     return GateCheck("classes", False, f"{list(new[:10])}, but the running version has {list(old[:10])}")
+
+
+def check_adaptation(challenger: Manifest) -> GateCheck:
+    """What watched over the adaptation: whether it came to its end, and ended no worse by its own monitors.
+
+    Args:
+        challenger: to be promoted.
+    """
+    record = challenger.adaptation
+    if record is None:
+        return GateCheck("adaptation", True, "the bundle has no record of one", judged=False)
+    figures = {
+        "steps": float(record.steps),
+        "chosen": float(record.chosen),
+        "found_again": record.found_again,
+        "found_again_before": record.found_again_before,
+        "trips": float(len(record.trips)),
+        "without_pseudo_boxes": float(record.without_pseudo_boxes),
+    }
+    least = LEAST_FOUND_AGAIN * record.found_again_before
+    text = f"{record.describe()} (allowed: {least:.2f} or more, and no end by a guard)"
+    return GateCheck("adaptation", record.found_again >= least and not record.stopped, text, figures=figures)
 
 
 def check_estimate(challenger: Manifest, champion: Manifest | None, problem: str) -> GateCheck:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
+from ptedge.artifacts.adaptation import AdaptationRecord
 from ptedge.artifacts.bundle import METADATA_KEY, MODEL_NAME, open_bundle
 from ptedge.artifacts.checkpoint import load_checkpoint, save_checkpoint
 from ptedge.artifacts.graph_sides import read_sides
@@ -35,6 +36,13 @@ def test_export_checkpoint__manifest_tells_where_it_came_from(bundle: Path, chec
     assert manifest.score_rule == "class"
     assert manifest.sigma_rule == "cluster"
     assert METADATA_KEY in {entry.key for entry in onnx.load(bundle / MODEL_NAME).metadata_props}
+
+
+def test_export_checkpoint__what_watched_over_the_adaptation_travels(checkpoint: Path, tmp_path: Path) -> None:
+    record = AdaptationRecord(100, 90, 1.25, 1.0, ("finite",))
+    save_checkpoint(tmp_path / "model.pt", dataclasses.replace(load_checkpoint(checkpoint), adaptation=record))
+    export_checkpoint(tmp_path / "model.pt", tmp_path / "out")
+    assert open_bundle(tmp_path / "out").manifest.adaptation == record
 
 
 def test_export_checkpoint__a_device_can_run_it(bundle: Path) -> None:

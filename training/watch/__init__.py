@@ -4,4 +4,4 @@ The loop calls ``supervise``, settings come from the modules that use them; ``mo
 the log.
 """
 
-__all__ = ["choose", "label_offset", "limits", "monitor", "monitor_set", "supervise"]
+__all__ = ["choose", "label_offset", "limits", "monitor", "monitor_set", "record", "supervise"]

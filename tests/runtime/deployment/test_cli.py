@@ -33,7 +33,7 @@ def test_promote__what_fails_is_told_with_its_document(tmp_path: Path) -> None:
     other = numbered_bundle(tmp_path / "other", 1, class_names=("van", "person"))
     done = call("promote", other, "--to", deployment.path, *GATE, "--json")
     assert isinstance(done.exception, ArtifactError)
-    assert "fails 1 of 6 checks, first: classes" in str(done.exception)
+    assert "fails 1 of 7 checks, first: classes" in str(done.exception)
     assert "--accept classes lets it through" in str(done.exception)
     document = json.loads(done.stdout)
     assert document["promoted"] is False

@@ -10,6 +10,7 @@ from keys import key_pair
 from made_deployments import frame, numbered_bundle
 from tiny_model import ANSWER, tiny_bundle, tiny_manifest, tiny_onnx
 
+from ptedge.artifacts.adaptation import AdaptationRecord
 from ptedge.artifacts.bundle import open_bundle, sign_again
 from ptedge.artifacts.estimate import LabelFreeEstimate
 from ptedge.artifacts.signature import read_signing_key
@@ -19,7 +20,7 @@ from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.runtime.deployment.answers import check_answers, matched_share
 from ptedge.runtime.deployment.check import GateCheck, failed, to_lines
-from ptedge.runtime.deployment.gate import check_estimate, run_gate, spread
+from ptedge.runtime.deployment.gate import check_adaptation, check_estimate, run_gate, spread
 from ptedge.runtime.deployment.options import GateOptions
 from ptedge.runtime.deployment.speed import check_speed
 
@@ -36,7 +37,7 @@ def by_name(checks: list[GateCheck]) -> dict[str, GateCheck]:
 
 def test_run_gate__without_a_champion_nothing_is_compared(tmp_path: Path) -> None:
     checks = by_name(run_gate(open_bundle(numbered_bundle(tmp_path / "a", 0)), None, QUICK, print))
-    assert list(checks) == ["signature", "classes", "answers", "speed", "champion", "estimate"]
+    assert list(checks) == ["signature", "classes", "answers", "speed", "champion", "adaptation", "estimate"]
     assert not failed(list(checks.values()))
     assert [name for name, check in checks.items() if check.judged] == ["answers"]
 
@@ -125,6 +126,21 @@ def test_check_speed__by_ratio_and_by_limit(
     assert check.passed is passed and check.judged
     assert check.figures["ratio"] == pytest.approx(seconds / 0.10, rel=1e-3)
     assert check.figures["p90_ms"] == pytest.approx(seconds * 1000, rel=1e-3)
+
+
+def test_check_adaptation__ended_well_and_finds_as_much_again() -> None:
+    def judged(**changes: object) -> GateCheck:
+        values = {"steps": 100, "chosen": 90, "found_again": 1.0, "found_again_before": 1.0} | changes
+        return check_adaptation(tiny_manifest(adaptation=AdaptationRecord(**values)))  # type: ignore[arg-type]
+
+    assert judged().passed and judged().judged
+    assert judged(found_again=0.9).passed
+    assert not judged(found_again=0.89).passed
+    assert judged(trips=("finite",)).passed  # it went on from an earlier state, and came to its end
+    stopped = judged(trips=("finite",), stopped=True, chosen=0)
+    assert not stopped.passed and "a guard ended the run" in stopped.detail
+    assert stopped.figures["trips"] == 1.0
+    assert not check_adaptation(tiny_manifest()).judged
 
 
 def test_check_estimate__two_standard_errors() -> None:

@@ -60,6 +60,10 @@ def test_adapt__absurd_learning_rate_ends_no_worse_than_it_began(
     assert [trip["lr_factor"] for trip in trips] == pytest.approx([0.2, 0.04, 0.04])
     assert report["stopped_by_guard"] is True and report["steps"] == trips[-1]["step"] < 30
     assert report["interrupted"] is False
+    record = load_checkpoint(run / "model.pt").adaptation
+    assert record is not None and record.stopped and record.steps == report["steps"]
+    assert record.chosen == report["chosen"]["step"] and record.found_again == record.found_again_before > 0
+    assert record.trips == tuple(trip["name"] for trip in trips)
     for trip in trips:
         assert f"guard at step {trip['step']}" in err
     told = [line["guard"] for line in lines(run) if "guard" in line]
