@@ -19,7 +19,7 @@ from ptedge.runtime.transfer.push import push
 from ptedge.stores.opening import open_store
 
 LAUNCHER = str(Path(stand_in.__file__))
-WORKSHOP = ("adapt", "estimate", "export", "verify")
+WORKSHOP = ("drift", "adapt", "estimate", "export", "verify")
 SITE = """\
 checkpoint = "source.pt"
 frames = ["store"]

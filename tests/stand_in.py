@@ -1,4 +1,4 @@
-"""Commands of the workshop that answer at once: what ``ptedge loop`` asks of adapt, estimate, export and verify.
+"""Commands of the workshop that answer at once: what ``ptedge loop`` asks of drift, adapt, estimate, export, verify.
 
 As a program: ``python tests/stand_in.py adapt ...`` for ``commands.adapt`` of a SITE.toml. An adaptation writes into
 ``ledger`` beside its round when it comes to its end, so a second one of the same round shows.
@@ -19,15 +19,24 @@ SECONDS = 0.05  # of an adaptation, in two halves
 AP50 = "STAND_IN_AP50"  # environment: of the adapted model, where it is to be told; the start's is 0.5
 CHOSEN = "STAND_IN_CHOSEN"  # environment: step of the chosen model
 VERIFIED = "STAND_IN_VERIFIED"  # environment: "no" fails
+DRIFT = "STAND_IN_DRIFT"  # environment: what moved; empty for nothing
 
 
 def answer(words: Sequence[str]) -> dict[str, Any]:
     """The document of a command."""
-    return {"adapt": _adapt, "estimate": _estimate, "export": _export, "verify": _verify}[words[0]](words)
+    known = {"drift": _drift, "adapt": _adapt, "estimate": _estimate, "export": _export, "verify": _verify}
+    return known[words[0]](words)
 
 
 def _after(words: Sequence[str], option: str) -> str:
     return words[words.index(option) + 1]
+
+
+def _drift(words: Sequence[str]) -> dict[str, Any]:
+    listed = Path(words[2])
+    assert all((listed.parent / name).is_file() for name in listed.read_text().split())
+    moved = [{"text": text} for text in os.environ.get(DRIFT, "").split(",") if text]
+    return {"found": bool(moved), "moved": moved}
 
 
 def _adapt(words: Sequence[str]) -> dict[str, Any]:

@@ -83,9 +83,10 @@ def frames_hash(one: Round) -> str:
 
 
 def drift_of(work: Work, start: Start) -> tuple[bool | None, str]:
-    """Whether the frames that chance picked are like those that the present model was made for.
+    """Whether the newest frames that chance picked are like those that the present model was made for.
 
-    The others were collected because they are unusual, so they tell nothing of the place.
+    The others were collected because they are unusual, so they tell nothing of the place. As many are looked at as an
+    adaptation needs: with weeks of usual frames before them, a change would not show.
 
     Args:
         work: of the round.
@@ -95,6 +96,7 @@ def drift_of(work: Work, start: Start) -> tuple[bool | None, str]:
         Whether there is drift, ``None`` where that cannot be told, and what moved or why not.
     """
     chosen = [r["file"] for r in frame_records(work.round.frames) if CHANCE in r.get("why", ())]
+    chosen = chosen[-work.place.site.decide.min_frames :]
     if not chosen:
         return None, "no frame was picked by chance (ptedge run --collect-random)"
     names = work.round.folder / "by_chance.txt"

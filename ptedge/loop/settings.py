@@ -20,7 +20,7 @@ class DecideRules:
     Attributes:
         min_frames: new frames without which no round adapts.
         enough_frames: so many new frames are a reason by themselves; 0: never.
-        drift: drift in the new frames is a reason.
+        drift: drift in the newest ``min_frames`` frames that chance picked is a reason.
         max_days: days since the last adaptation that are a reason; 0: never.
         min_hours: hours after an adaptation in which no other one begins.
     """

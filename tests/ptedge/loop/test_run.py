@@ -156,6 +156,38 @@ def test_run_round__the_gate_s_refusal_ends_the_round(site: Make) -> None:
     assert Deployment(place.home / "canary").state().version == before
 
 
+def test_decide__drift_is_a_reason(site: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = site()
+    rules = "min_frames = 4\nenough_frames = 0\nmax_days = 0\ndrift = true"
+    text = place.file.read_text().replace("min_frames = 4\nenough_frames = 4\ndrift = false", rules)
+    place.file.write_text(text)
+    place = read_site(place.file)
+    send_frames(place.home, 0, 3)
+    monkeypatch.setenv(stand_in.DRIFT, "it is dark")
+    assert "fewer than decide.min_frames" in go(place)["why"]
+    send_frames(place.home, 3, 3)
+    monkeypatch.setenv(stand_in.DRIFT, "")
+    assert "no drift" in go(place)["why"]
+    monkeypatch.setenv(stand_in.DRIFT, "it is dark,it is foggy")
+    assert go(place)["state"] == "done"
+    record = round_of(place.folder, 1).record("decide")
+    assert record is not None and record.why == "drift: it is dark; it is foggy"
+    lines = (round_of(place.folder, 1).folder / "decisions.jsonl").read_text().splitlines()
+    assert [json.loads(line)["adapt"] for line in lines] == [False, False, True]
+
+
+def test_decide__a_model_that_does_not_know_what_is_usual_is_no_fault(
+    site: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = site()
+    place.file.write_text(place.file.read_text().replace("enough_frames = 4\ndrift = false", "drift = true"))
+    place = read_site(place.file)
+    monkeypatch.setattr("made_site.WORKSHOP", ("adapt",))  # the real one meets a checkpoint that is none
+    send_frames(place.home, 0, 4)
+    why = go(place)["why"]
+    assert "nothing tells of drift (" in why and "source.pt" in why
+
+
 def test_soak__waits_until_a_run_has_kept_the_version(site: Make) -> None:
     place = soaking(site)
     waits = go(place)
