@@ -160,13 +160,14 @@ class FieldFolder:
         path = self.path / FRAMES_NAME
         if path.exists():
             cut_last_line(path)
-        records = list(self.records())
-        if records and records[-1].get("place") == -1:  # there for the next one's sake, which power was lost before
+        names, last = set[str](), dict[str, Any]()
+        for last in self.records():
+            names.add(Path(last["file"]).name)
+        if last.get("place") == -1:  # there for the next one's sake, which power was lost before
             os.truncate(path, path.stat().st_size - 1)
             cut_last_line(path)
-            last = records.pop()
+            names.remove(Path(last["file"]).name)
             self.images, self.size = self.images - 1, self.size - int(last.get("bytes", 0))
-        names = {Path(record["file"]).name for record in records}
         left = [
             image
             for image in (self.path / IMAGES_NAME).iterdir()

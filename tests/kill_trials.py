@@ -103,6 +103,7 @@ class _Collecting:
         # each attempt has other pictures than the few before: what was collected lately is passed over
         self.pictures = [write_pictures(folder / f"data{i}", FRAMES, seed=i).parent / "images" for i in range(8)]
         self.attempts = 0
+        self.longest = 1.2  # seconds until a kill: from before the folder is opened until after the last frame
         bundle = tiny_bundle(folder / "car.bundle").path
         self.out, self.field, self.log, self.found = folder / "out", folder / "field", folder / "log", found
         self.before: dict[str, list[bytes]] = {}
@@ -201,11 +202,15 @@ class _Full(_Collecting):
         (folder / "masks.toml").write_text(MASK)
         self.words += ["--mask", folder / "masks.toml"]
         self.looked_at: set[str] = set()
+        begin = time.monotonic()
+        status = self._run(None)
+        assert status == 0, self.log.read_text()
+        self.longest = 1.2 * (time.monotonic() - begin)
 
     def _run(self, after: float | None) -> int:
         if self.attempts % 2 and self.field.exists() and after is not None:
             pruning = ptedge_command("field", "prune", self.field, "--max-images", QUOTA // 2)
-            status = run_killed(pruning, self.log, after / 10)
+            status = run_killed(pruning, self.log, after / 4)
             if status not in (0, -signal.SIGKILL):
                 self.found.troubles.append(f"prune: exit status {status}: {self.log.read_text()[-300:]}")
             self.look()
@@ -339,8 +344,7 @@ def _serve(command: str, kills: int, seed: int, folder: Path) -> Trial:
         import ptedge.runtime.run
 
         collecting = (_Full if command == "full" else _Collecting)(folder, found)
-        # from before the folder is opened until after the last frame
-        _until(found, kills, lambda: collecting.kill(rng.uniform(0.0, 1.2)))
+        _until(found, kills, lambda: collecting.kill(rng.uniform(0.0, collecting.longest)))
         collecting.finish()
         return found
     import pytest

@@ -12,6 +12,7 @@ from .ledger import EARLIER, RANDOM, entries_of, stamp_of
 
 # counters of what was passed over; the others say what was done
 REFUSALS = ("too soon", "duplicate", "quota reached", "disk nearly full", "folder being read", "cannot be a JPEG")
+_NEEDED = ("file", "bytes", "why", "informative", "triple", "place", "collected")
 HOURS_SHOWN, DAYS_SHOWN = 12, 14
 
 
@@ -27,7 +28,7 @@ def collection_counts(about: Mapping[str, Any], records: Iterable[Mapping[str, A
         for it now, neighbours included; ``hours`` and ``days``: images held, by when they were collected (UTC);
         ``evicted``, ``masked``; ``refused``: counts by why; ``triples``: held now.
     """
-    rows = list(records)
+    rows = [{key: value for key, value in record.items() if key in _NEEDED} for record in records]
     entries = entries_of(rows)
     told: dict[str, Counter[str]] = {}
     for name, counts in about.get("strategies", {}).items():

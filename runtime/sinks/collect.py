@@ -9,7 +9,7 @@ import hashlib
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -92,10 +92,7 @@ class FieldSink:
         # the number of images is part of the seed, so that a second run does not repeat the first one's choices
         chance = random.Random(f"{policy.seed}/{self._folder.last_id}")
         self._chooser = Chooser(policy, len(class_names), chance)
-        records = list(self._folder.records())
-        for record in records:
-            self._chooser.remember(int(record.get("dhash", "0"), 16))
-        self._ledger = Ledger(entries_of(records), policy.shares.by_name)
+        self._ledger = Ledger(entries_of(self._remembered()), policy.shares.by_name)
         self._windows = Windows(policy.threshold, len(class_names))
         self._space = Space(path, self._folder.images, self._folder.size, policy.quota, tell)
 
@@ -127,6 +124,12 @@ class FieldSink:
         """Candidates that the picture still shows: what is under a mask can teach nobody."""
         candidates = result.all_candidates
         return candidates if result.hidden is None else candidates.select(~result.hidden.covers(candidates.boxes))
+
+    def _remembered(self) -> Iterator[dict[str, Any]]:
+        """The lines that are there, one at a time: many with all their detections would fill a small machine."""
+        for record in self._folder.records():
+            self._chooser.remember(int(record.get("dhash", "0"), 16))
+            yield record
 
     def _judge(self, window: Window) -> None:
         """Keep a frame or pass it over."""

@@ -20,7 +20,7 @@ from ptedge import preprocess
 from ptedge.artifacts.bundle import write_bundle
 from ptedge.artifacts.signature import read_signing_key
 from ptedge.cli import cli
-from ptedge.errors import ArtifactError, BackendError, InputError, OutputError
+from ptedge.errors import ArtifactError, BackendError, ConfigError, InputError, OutputError
 
 
 @pytest.fixture
@@ -125,6 +125,29 @@ def test_run__collect_alone_writes_nothing_else(
     ptedge("run", bundle, folder, "--collect", "field", "--collect-random", 1, "--collect-interval", 0)
     assert not (tmp_path / "runs").exists()
     assert ptedge_json("field", "summary", "field")["images"] == 3
+
+
+def test_run__policy_from_a_file_and_options_that_count_more(bundle: Path, folder: Path, tmp_path: Path) -> None:
+    path, field = tmp_path / "policy.toml", tmp_path / "field"
+    path.write_text(
+        "triples = true\nseed = 5\n[shares]\nrandom = 0\nsigma = 0.3\n[quota]\nimages_day = 9\nimages = 4\n"
+    )
+    words = ["run", bundle, folder, "--collect", field, "--collect-policy", path]
+    ptedge(*words, "--collect-random", 1, "--collect-quantile", 0.75, "--collect-bytes", "3MB", "--collect-interval", 0)
+    policy = json.loads((field / "field.json").read_text())["policy"]
+    assert (policy["triples"], policy["seed"], policy["threshold"]) == (True, 5, 0.3)
+    assert {name: policy["shares"][name] for name in ("random", "entropy", "sigma", "missed")} == {
+        **{"random": 1, "entropy": 0.25, "sigma": 0.25},
+        "missed": 0.02,
+    }
+    assert policy["spacing"] == {"frames": 0, "seconds": 0.0, "duplicate_bits": 4}
+    quota = policy["quota"]
+    assert (quota["images"], quota["images_day"], quota["bytes"]) == (4, 9, 3_000_000)
+    places = [json.loads(line)["place"] for line in (field / "frames.jsonl").read_text().splitlines()]
+    assert places == [0, 1]  # the first of three frames, and the one after it
+    with pytest.raises(ConfigError, match=r"unknown key 'random'; did you mean 'shares\.random'"):
+        path.write_text("random = 0.1\n")
+        ptedge(*words)
 
 
 def test_run__bare_onnx_and_batch(folder: Path, tmp_path: Path) -> None:
