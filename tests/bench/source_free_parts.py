@@ -4,7 +4,8 @@
 
 Runs ``ptedge adapt --source-free`` in this process (``workers=0``, so that preparing images counts too) and adds up the
 processor's seconds inside the parts: images, the teacher's answers, the student's forward pass with its losses, the
-gradient, the optimiser, the teacher's moving average, monitors, and files. What is left is the loop itself.
+gradient, the optimiser, the teacher's moving average, monitors, files, and what is looked at when all steps are done.
+What is left is the loop itself.
 Seconds of the processor, not of the clock: other work on the machine hurts them less.
 """
 
@@ -73,6 +74,8 @@ def main() -> None:
     timed("moving average", MutualLearning, "after_step")
     timed("monitors", MonitorSet, "remember")
     timed("monitors", MonitorSet, "read")
+    timed("reference of drift", adaptation, "keep_reference")
+    timed("estimate without labels", adaptation, "estimate_target")
     timed("files", RunFolder, "save")
     timed("files", RunFolder, "save_candidate")
     timed("files", Supervisor, "_snapshot")
