@@ -1,4 +1,4 @@
-"""A thousand devices against a bucket on this machine: push, index, canary, waves and rollback.
+"""A thousand devices against a bucket on this machine: push, index, canary, waves and rollback, see docs/fleet.md.
 
 Run: python tests/bench/fleet.py [--devices 1000] [--frames 10] [--poll 10] [--faults 0.02] [--server rclone]
 Requests are counted where the client sends them. Exit status 1 when a frame is lost or there twice, a device ends on
