@@ -111,9 +111,7 @@ class Pretraining:
         draws = image_generators(self.config.seed, SOURCE_SAMPLE, step, part)
         outputs = self.student(images)
         samples = sample_source(outputs, labels, self.config.sampling, draws)
-        # with a wide head, features are made for that, and the light one learns to read them
-        features = outputs.features if self.full_head is None else outputs.features.detach()
-        roi = self.student.roi(features, samples.proposals)
+        roi = self.student.roi(outputs.features, samples.proposals)
         losses = source_losses(
             outputs.rpn, roi, samples, labels, self.config.model.probabilistic, normalise, self.config.box_beta
         )
