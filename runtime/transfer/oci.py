@@ -24,6 +24,7 @@ SCHEME = "oci://"
 KIND = "application/vnd.ptedge.bundle.file"
 VERSION = "dev.ptedge.version"
 FORM = "oci://host:port/repository:tag"
+ANSWERS_WITHIN = 10.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def push_oci(path: Path, address: str, trust: Trust | None = None) -> Moved:
     with tempfile.TemporaryDirectory() as folder, _asking("push to", address):
         for name in files:
             (Path(folder) / name).symlink_to((path / name).resolve())
+        _reach(where)
         layers = [f"{folder}/{name}:{KIND}" for name in files]
         about = {VERSION: version}
         client.push(where.target, files=layers, disable_path_validation=True, manifest_annotations=about, quiet=True)
@@ -104,6 +106,7 @@ def pull_oci(address: str, out: Path, trust: Trust | None = None) -> Moved:
     client = _client(where)
     with arriving(out) as waiting:
         with _asking("pull from", address):
+            _reach(where)
             manifest = client.get_manifest(where.target)
             layers = manifest.get("layers", ())
             if not layers or any(layer.get("mediaType") != KIND for layer in layers):
@@ -122,6 +125,14 @@ def _client(where: OciAddress) -> Any:
         import oras.logger
     oras.logger.setup_logger(quiet=True)
     return oras.client.OrasClient(insecure=not where.encrypted)
+
+
+def _reach(where: OciAddress) -> None:
+    """Ask the registry for any answer at all: the client tries a host that is not there for two minutes."""
+    import requests
+
+    host = where.target.partition("/")[0]
+    requests.get(f"{'https' if where.encrypted else 'http'}://{host}/v2/", timeout=ANSWERS_WITHIN)
 
 
 @contextlib.contextmanager

@@ -21,9 +21,15 @@ from ptedge.runtime.transfer.oci import parse_oci_address, pull_oci, push_oci
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the registry keeps its files."""
+    return tmp_path_factory.mktemp("registry") / "files"
+
+
+@pytest.fixture(scope="module")
+def host(stored: Path) -> Iterator[str]:
     pytest.importorskip("oras", reason="oras is not installed (pip install oras)")
-    with registry(tmp_path_factory.mktemp("registry") / "files") as found:
+    with registry(stored) as found:
         yield found
 
 
@@ -48,7 +54,7 @@ def test_push_oci__a_tag_moves(host: str, tmp_path: Path) -> None:
         assert pull_oci(address, tmp_path / f"{name}-out") == moved
 
 
-def test_pull_oci__what_is_damaged_foreign_or_unsigned_leaves_nothing(host: str, tmp_path: Path) -> None:
+def test_pull_oci__what_is_damaged_foreign_or_unsigned_leaves_nothing(host: str, stored: Path, tmp_path: Path) -> None:
     import oras.client
 
     address = f"oci://{host}/models/other:v1"
@@ -62,11 +68,13 @@ def test_pull_oci__what_is_damaged_foreign_or_unsigned_leaves_nothing(host: str,
     push_oci(tiny_bundle(tmp_path / "bundle").path, address)
     with pytest.raises(ArtifactError, match="nobody vouches"):
         pull_oci(address, tmp_path / "out", Trust.read([key_pair(tmp_path)[1]]))
-    blobs = [path for path in (tmp_path.parent).parent.rglob("data") if path.stat().st_size > 500]
-    for path in blobs:
-        content = path.read_bytes()
-        if b"onnx" in content.lower() or b"class_names" in content:
-            path.write_bytes(content[:-5] + b"#" + content[-4:])
+    contents = {path: path.read_bytes() for path in stored.rglob("data") if path.stat().st_size > 500}
+    damaged = {
+        path: content for path, content in contents.items() if b"onnx" in content.lower() or b"class_names" in content
+    }
+    assert damaged
+    for path, content in damaged.items():
+        path.write_bytes(content[:-5] + b"#" + content[-4:])
     with pytest.raises((ArtifactError, StoreError)):
         pull_oci(address, tmp_path / "out")
     assert not (tmp_path / "out").exists()
