@@ -1,10 +1,12 @@
-"""How fast the exported graph is on ONNX Runtime's CPU, beside two others of the same size.
+"""How fast the exported graph is on ONNX Runtime's CPU, beside others of the same size.
 
-Three graphs with the same backbone, input size and number of proposals, timed in turn within one process:
+Graphs with the same backbone, input size and number of proposals, timed in turn within one process:
 
 - ``ours``: the graph that ``ptedge export`` writes;
 - ``torchvision``: torchvision's Faster R-CNN, exported as it comes (NonMaxSuppression, NonZero, RoiAlign);
-- ``dense``: only the layers nobody can avoid: backbone, RPN convolutions, fully connected layers on R rows.
+- ``dense``: only the layers nobody can avoid: backbone, RPN convolutions, fully connected layers on R rows;
+- ``light``: ours with the light head and the proposals of ``ptedge train --preset edge``, random weights;
+- ``backbone``: from the picture to its features.
 
 Run: python tests/bench/export_latency.py [--size 240x416] [--classes 1] [--threads 1] [--checkpoint model.pt]
 """
@@ -33,9 +35,11 @@ from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 
 from ptedge.artifacts.checkpoint import load_checkpoint
-from ptedge.detector.config import ModelConfig
+from ptedge.config import to_dict
+from ptedge.detector.config import ModelConfig, config_of_file
 from ptedge.detector.model import ProbabilisticFasterRCNN
 from ptedge.export.to_onnx import model_to_onnx
+from ptedge.training.recipes.presets import EDGE, preset_values
 
 
 class Dense(nn.Module):
@@ -54,6 +58,18 @@ class Dense(nn.Module):
         variances = [] if head.variances is None else [head.variances(rows)]
         rpn = model.rpn_head
         return rpn.objectness(hidden), rpn.deltas(hidden), head.logits(rows), head.deltas(rows), *variances
+
+
+class Features(nn.Module):
+    """The backbone."""
+
+    def __init__(self, model: ProbabilisticFasterRCNN) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> Tensor:
+        features: Tensor = self.model.features(images)
+        return features
 
 
 class _Body(nn.Module):
@@ -168,11 +184,17 @@ def main() -> None:
     ours = open_session(model_to_onnx(model, size, 1), options.threads)
     theirs = open_session(to_onnx(Torchvision(model).eval(), (images,), ["images"]), options.threads)
     dense = open_session(to_onnx(Dense(model).eval(), (images, pooled), ["images", "pooled"]), options.threads)
+    edge = config_of_file(to_dict(config) | preset_values(EDGE, "train")["model"], "the light model")
+    light = ProbabilisticFasterRCNN(edge, model.num_classes).eval()
+    small = open_session(model_to_onnx(light, size, 1), options.threads)
+    backbone = open_session(to_onnx(Features(model).eval(), (images,), ["images"]), options.threads)
     feed = {"images": images.numpy()}
     calls: dict[str, Callable[[], Any]] = {
         "ours": lambda: ours.run(None, feed),
         "torchvision": lambda: theirs.run(None, feed),
         "dense": lambda: dense.run(None, {**feed, "pooled": pooled.numpy()}),
+        "light": lambda: small.run(None, feed),
+        "backbone": lambda: backbone.run(None, feed),
     }
     times = interleave(calls, options.repeats)
     medians = {name: statistics.median(values) * 1e3 for name, values in times.items()}
@@ -186,6 +208,7 @@ def main() -> None:
         "median_ms": {name: round(value, 2) for name, value in medians.items()},
         "ratio_to_torchvision": round(medians["ours"] / medians["torchvision"], 3),
         "ratio_to_dense": round(medians["ours"] / medians["dense"], 3),
+        "light": {name: round(medians["light"] / medians[name], 3) for name in ("ours", "torchvision", "backbone")},
         "onnxruntime": onnxruntime.__version__,
     }
     json.dump(report, sys.stdout, indent=2)
