@@ -38,11 +38,14 @@ class Scale:
         part: beats of a part.
         parts: in a window.
         share: of the reference that such a window may be like, see ``ptedge.drift.windows``.
+        fewest: parts from which it is tested. A long window that has just begun is a short one: its first hour may
+            well be the darkest of the day, and is no half of it.
     """
 
     part: int
     parts: int
     share: float
+    fewest: int
 
     @property
     def beats(self) -> int:
@@ -50,7 +53,8 @@ class Scale:
         return self.part * self.parts
 
 
-SCALES = (Scale(10, 12, 0.02), Scale(60, 15, 0.1), Scale(300, 24, 0.25), Scale(3600, 24, 0.5))
+# two hours are a twelfth of a day, so what is usual may be like its darkest twelfth for so long
+SCALES = (Scale(10, 12, 0.02, 1), Scale(60, 15, 0.02, 1), Scale(300, 24, 0.08, 24), Scale(3600, 24, 0.5, 24))
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class _Window:
     def __init__(self, scale: Scale, measures: int) -> None:
         self.scale = scale
         self.parts: deque[tuple[float, FloatArray, FloatArray, FloatArray]] = deque(maxlen=scale.parts)
+        self.held = np.zeros(measures, np.int64)  # parts of each measure since it was forgotten
         self._shape = (measures, 2, len(SHARES))
         self._reset()
 
@@ -111,11 +116,13 @@ class _Window:
         if self._beats < self.scale.part:
             return False
         self.parts.append((self._start, self._beyond, self._means, self._counts))
+        self.held += 1
         self._reset()
         return True
 
     def forget(self, row: int) -> None:
         """Forget all of one measure."""
+        self.held[row] = 0
         own = (self._beyond, self._means, self._counts)
         for sums in (own, *(part[1:] for part in self.parts)):
             for values in sums:
@@ -198,7 +205,8 @@ class Monitor:
         beyond, counts = window.sums()
         distance = excess(beyond, window.scale.share)
         chance = log_chance(distance, counts, self.times, self._edges.counts)
-        places = [(int(row), int(side)) for row, side in np.argwhere(chance < limit)]
+        ready = window.held >= window.scale.fewest
+        places = [(int(row), int(side)) for row, side in np.argwhere((chance < limit) & ready[:, None])]
         found = [self._moved(window, *place) for place in places if self._goes_on(window, beyond, *place)]
         if found and self.alarm is None:
             self.alarm = Alarm(time, min(moved.since for moved in found))

@@ -46,6 +46,7 @@ RUSH = (1, 4)  # sixths of the half day with more traffic
 STOP, LONGEST_STOP = 0.02, 60  # chance of a stop at a frame, and its seconds at most
 BEFORE, AFTER = 600, 1800  # seconds of a stream before a change, and that it is given
 BETWEEN = 7 * 86400.0
+CONTROL, CONTROLS = "nothing", 4  # and streams of it a seed
 
 
 def gain(factor: float) -> Callable[[Image, int], Image]:
@@ -128,6 +129,7 @@ CHANGES: dict[str, Callable[[Image, int], Image]] = {
     "dirt, 6 spots": dirt(6, 0.9),
     "out of focus, 1 pixel": defocus(1.0),
     "out of focus, 2 pixels": defocus(2.0),
+    CONTROL: lambda image, i: image,  # what is found here is the stretches' own, and no change
 }
 
 
@@ -315,7 +317,8 @@ def main() -> None:
     days = [Day(answers, seed) for seed in range(options.seeds)]
     found: dict[str, list[dict[str, Any]]] = {}
     for number, name in enumerate(CHANGES):
-        found[name] = [day.change(name, 3 + number) for day in days]
+        streams = CONTROLS if name == CONTROL else 1
+        found[name] = [day.change(name, 3 + number + stream) for stream in range(streams) for day in days]
         print(f"{name}: {summary(found[name])}", flush=True)
     constant = []
     for day in days:

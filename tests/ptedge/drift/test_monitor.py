@@ -57,8 +57,13 @@ def test_monitor__from_the_first_frame_in_another_place() -> None:
 
 
 def test_monitor__more_streams_have_stricter_tests() -> None:
-    one, many = (watch(stream(600, 6, lambda i: {"score": -3.0}), streams=count) for count in (1, 10_000))
+    one, many = (watch(stream(600, 6, lambda i: {"score": -4.0}), streams=count) for count in (1, 10_000))
     assert one.alarm is not None and many.alarm is not None and one.alarm.began <= many.alarm.began
+
+
+def test_monitor__the_first_hours_are_no_whole_day() -> None:
+    # as dark as the darkest twelfth of what is usual: for hours no matter, for a day it would be
+    assert watch(stream(3 * 3600, 8, lambda i: {"brightness": -1.6})).total == 0
 
 
 def test_monitor__frames_without_detections() -> None:
