@@ -1,9 +1,9 @@
 """Champion against challenger on the same frames: by how each agrees with itself, and with labels by AP50.
 
 Without labels a model is asked about a frame and its mirror image. A box that is there in one view and not in the
-other, or elsewhere, is wrong in one of them. How much of what a model finds, by score, it finds again in the mirror is
-its *agreement*. It falls where a model is out of its depth; it is a sign, no measure of AP (docs/deployments.md says
-how far to trust it).
+other, or elsewhere, is wrong in one of them; what both views share is the *agreement*. A model that finds more is less
+sure of what it finds last, so both are asked about equally many boxes: those that the champion is fairly sure of, and
+as many of the challenger's best. It is a sign, no measure of AP (docs/deployments.md says how far to trust it).
 
 Both tests ask the challenger to be no worse, within a margin, with 95 % confidence: one that is worse by more passes in
 at most 5 % of cases.
@@ -18,23 +18,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.backends.bundle_predictor import BundlePredictor
+from ptedge.backends.predictor import Predictor
+from ptedge.boxes import box_iou
 from ptedge.data import open_dataset
 from ptedge.detections import Detections
 from ptedge.errors import InputError
 from ptedge.progress import Progress
 from ptedge.scores.evaluation import detect_all
-from ptedge.scores.label_free import Answers, signs_of
 from ptedge.scores.paired import Difference, paired_ap50, paired_mean
 
 from .check import GateCheck
 
+Views = tuple[Detections, Detections]  # of a frame, and of its mirror image
+
 FEWEST_FRAMES = 10  # in which both find something; fewer say nothing
+SURE = 0.3  # score from which the champion's boxes are compared
 FEWER, MORE = 0.5, 4.0  # summed scores, relative to the champion's, that count as a collapse or a flood
 
 
 def check_champion(
-    champion: BundlePredictor, challenger: BundlePredictor, frames: Sequence[NDArray[np.uint8]], margin: float
+    champion: Predictor, challenger: Predictor, frames: Sequence[NDArray[np.uint8]], margin: float
 ) -> GateCheck:
     """Both on the same frames, without labels.
 
@@ -45,15 +48,16 @@ def check_champion(
         margin: of agreement, 0 to 1, that may be lost.
     """
     with Progress("champion and challenger", 2 * len(frames)) as progress:
-        rows: list[list[tuple[float, float]]] = []
+        rows: list[list[Views]] = []
         for predictor in (champion, challenger):
             rows.append([])
             for frame in frames:
                 rows[-1].append(look_twice(predictor, frame))
                 progress(sum(map(len, rows)))
-    scores = [float(sum(score for score, _ in row)) for row in rows]
+    scores = [sum(float(plain.scores.sum()) for plain, _ in row) for row in rows]
     ratio = scores[1] / scores[0] if scores[0] else 1.0
-    pairs = np.array([(old, new) for (_, old), (_, new) in zip(*rows, strict=True)], np.float64)
+    least = SURE, score_of_as_many(rows[1], sum(int((plain.scores >= SURE).sum()) for plain, _ in rows[0]))
+    pairs = np.array([[agreement(views, at) for views in row] for row, at in zip(rows, least, strict=True)]).T
     pairs = pairs[np.isfinite(pairs).all(axis=1)]
     figures = {"found_ratio": round(ratio, 4), "frames": float(len(frames)), "compared": float(len(pairs))}
     text = f"finds {ratio:.2f} times what the running version finds in {len(frames)} frames"
@@ -63,10 +67,10 @@ def check_champion(
         text += f"; both find something in {len(pairs)} of them, too few to compare (needs {FEWEST_FRAMES})"
         return GateCheck("champion", True, text, judged=False, figures=figures)
     found = paired_mean(pairs[:, 0], pairs[:, 1])
-    return _judged("champion", f"{text}; agreement with the mirror image", found, margin, figures)
+    return _judged("champion", f"{text}; agreement of as many boxes with the mirror image", found, margin, figures)
 
 
-def check_labels(champion: BundlePredictor | None, challenger: BundlePredictor, data: Path, margin: float) -> GateCheck:
+def check_labels(champion: Predictor | None, challenger: Predictor, data: Path, margin: float) -> GateCheck:
     """Both on labelled pictures.
 
     Args:
@@ -95,7 +99,7 @@ def check_labels(champion: BundlePredictor | None, challenger: BundlePredictor, 
     return _judged("labels", "AP50", found, margin, {})
 
 
-def look_twice(predictor: BundlePredictor, frame: NDArray[np.uint8]) -> tuple[float, float]:
+def look_twice(predictor: Predictor, frame: NDArray[np.uint8]) -> Views:
     """A frame and its mirror image.
 
     Args:
@@ -103,12 +107,43 @@ def look_twice(predictor: BundlePredictor, frame: NDArray[np.uint8]) -> tuple[fl
         frame: [height, width, 3] uint8 RGB.
 
     Returns:
-        Sum of the scores; and agreement of both views, weighted by score, ``nan`` where nothing is found.
+        Detections of the frame, and those of its mirror image as they lie in the frame.
     """
-    plain, second = predictor.detect(frame), predictor.detect(np.ascontiguousarray(frame[:, ::-1]))
-    mirrored = _mirrored(second, frame.shape[1])
-    signs = signs_of([Answers(plain, plain, mirrored)])
-    return float(plain.scores.sum()), signs.agreement
+    return predictor.detect(frame), _mirrored(predictor.detect(np.ascontiguousarray(frame[:, ::-1])), frame.shape[1])
+
+
+def score_of_as_many(row: Sequence[Views], count: int) -> float:
+    """The score from which a model finds so many boxes; 0 where it finds fewer, 1 where none is asked for.
+
+    Args:
+        row: of each frame.
+        count: of boxes, in all frames as they are.
+    """
+    scores = np.sort(np.concatenate([plain.scores for plain, _ in row]))[::-1]
+    if not count:
+        return 1.0
+    return float(scores[count - 1]) if count <= len(scores) else 0.0
+
+
+def agreement(views: Views, least: float) -> float:
+    """How much of what either view holds the other has too.
+
+    Args:
+        views: of one frame.
+        least: score from which boxes count.
+
+    Returns:
+        Mean overlap of every box of both views with the best one of its class in the other, 0 where there is none;
+        ``nan`` where neither view has a box.
+    """
+    one, other = (found.select(found.scores >= least) for found in views)
+    count = len(one) + len(other)
+    if not count:
+        return float("nan")
+    if not len(one) or not len(other):
+        return 0.0
+    overlap = np.where(one.labels[:, None] == other.labels[None, :], box_iou(one.boxes, other.boxes), 0.0)
+    return float((overlap.max(axis=0).sum() + overlap.max(axis=1).sum()) / count)
 
 
 def _mirrored(found: Detections, width: int) -> Detections:

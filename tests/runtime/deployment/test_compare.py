@@ -12,7 +12,14 @@ from square_finder import SquareFinder, write_squares
 
 from ptedge.artifacts.bundle import open_bundle
 from ptedge.detections import Detections
-from ptedge.runtime.deployment.compare import FEWEST_FRAMES, check_champion, check_labels, look_twice
+from ptedge.runtime.deployment.compare import (
+    FEWEST_FRAMES,
+    agreement,
+    check_champion,
+    check_labels,
+    look_twice,
+    score_of_as_many,
+)
 from ptedge.runtime.deployment.gate import run_gate
 from ptedge.runtime.deployment.options import GateOptions
 
@@ -46,13 +53,54 @@ def compare(champion: Any, challenger: Any, frames: list[np.ndarray] = FRAMES, m
     return check_champion(champion, challenger, frames, margin)
 
 
-def test_look_twice__a_side_that_is_off_shows_in_the_mirror() -> None:
-    assert look_twice(Exact(), frame(10)) == (pytest.approx(0.9), pytest.approx(1.0))  # type: ignore[arg-type]
+def views(finder: Any, image: np.ndarray) -> Any:
+    return look_twice(finder, image)
+
+
+def test_agreement__a_side_that_is_off_shows_in_the_mirror() -> None:
+    assert agreement(views(Exact(), frame(10)), 0.5) == pytest.approx(1.0)
     # 2 px to the right in either view: boxes of 20 px lie 4 px apart, 16 of 24 px overlap
-    _, agreement = look_twice(Exact(shift=2), frame(10))  # type: ignore[arg-type]
-    assert agreement == pytest.approx(16 / 24)
-    total, agreement = look_twice(Exact(), np.zeros((64, 96, 3), np.uint8))  # type: ignore[arg-type]
-    assert total == 0 and np.isnan(agreement)
+    off = views(Exact(shift=2), frame(10))
+    assert agreement(off, 0.5) == pytest.approx(16 / 24)
+    assert np.isnan(agreement(off, 0.95))  # the finder is less sure than that
+    assert np.isnan(agreement(views(Exact(), np.zeros((64, 96, 3), np.uint8)), 0.5))
+
+
+def test_agreement__of_both_views_alike() -> None:
+    found, mirrored = views(Exact(), frame(10))
+    nothing = found.select(np.zeros(0, np.int64))
+    assert agreement((found, nothing), 0.5) == agreement((nothing, found), 0.5) == 0.0
+    # one box in both views, one in either alone: 2 of 3 boxes are found again
+    far = Detections(found.boxes + 30, found.scores, found.labels, found.sigma, found.entropy)
+    both = Detections(*(np.concatenate(pair) for pair in zip(arrays(found), arrays(far), strict=True)))
+    assert agreement((both, mirrored), 0.5) == agreement((mirrored, both), 0.5) == pytest.approx(2 / 3)
+    other = Detections(found.boxes, found.scores, found.labels + 1, found.sigma, found.entropy)
+    assert agreement((found, other), 0.5) == 0.0
+
+
+def arrays(found: Detections) -> tuple[np.ndarray, ...]:
+    return found.boxes, found.scores, found.labels, found.sigma, found.entropy
+
+
+def test_score_of_as_many__by_hand() -> None:
+    row = [views(Exact(score=score), frame(10)) for score in (0.9, 0.2, 0.6)]
+    found = [score_of_as_many(row, count) for count in (0, 1, 2, 3, 4)]
+    assert found == pytest.approx([1.0, 0.9, 0.6, 0.2, 0.0])
+
+
+def test_check_champion__who_finds_more_is_asked_about_as_many() -> None:
+    class Eager(Exact):
+        """Also takes the upper left corner for something, in every view, and is not sure of it."""
+
+        def detect(self, image: np.ndarray) -> Detections:
+            found = super().detect(image)
+            corner = found.boxes * 0 + np.array([0, 0, 8, 8], np.float32)
+            low = Detections(corner, found.scores * 0 + 0.4, found.labels, found.sigma, found.entropy)
+            return Detections(*(np.concatenate(pair) for pair in zip(arrays(found), arrays(low), strict=True)))
+
+    eager = compare(Exact(), Eager())
+    assert eager.passed and eager.figures["value"] == 1.0
+    assert compare(Eager(), Exact()).figures["champion"] == pytest.approx(0.5)
 
 
 def test_check_champion__no_worse_within_the_margin() -> None:
