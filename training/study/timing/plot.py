@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptedge.figures import COLOURS, GREY, new_figure, save
 
 from ..plot import KIND_COLOURS, KIND_NAMES
 from .table import SpeedRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def plot_speed(rows: Sequence[SpeedRow], title: str, threads: int, out: Path) -> list[Path]:
@@ -26,8 +30,6 @@ def plot_speed(rows: Sequence[SpeedRow], title: str, threads: int, out: Path) ->
     scored = [row for row in rows if row.results]
     if not scored:
         return []
-    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
-
     subtitle = f"one image, CPU, {threads} thread(s), one run; bars: range over seeds; line: no row as fast is better"
     with new_figure(8.5, 5.2, f"{title}: accuracy over time", subtitle) as figure:
         ax = figure.subplots()
@@ -48,24 +50,36 @@ def plot_speed(rows: Sequence[SpeedRow], title: str, threads: int, out: Path) ->
         ax.step([row.speed.ms for row in best], [row.ap50 for row in best], where="post", color=GREY, linewidth=1.2)
         for row in best:
             ax.annotate(row.name, (row.speed.ms, row.ap50), (4, 5), textcoords="offset points", fontsize=8)
-        for row in rows:
-            if row.speed.kind == "other":
-                ax.axvline(row.speed.ms, color=GREY, linestyle=":", linewidth=1.2)
-                ax.annotate(
-                    row.name,
-                    (row.speed.ms, 0.02),
-                    (3, 0),
-                    xycoords=("data", "axes fraction"),
-                    textcoords="offset points",
-                    rotation=90,
-                    fontsize=8,
-                    color=GREY,
-                )
-        ax.set_xscale("log")  # detectors differ by factors, and most are among the fast ones
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        _draw_others(ax, rows)
+        _space_by_factors(ax)
         ax.set_xlabel("ms an image")
         ax.set_ylabel("AP50 (%)")
         ax.legend(loc="lower right")
         return [save(figure, out / "speed.png")]
+
+
+def _draw_others(ax: Axes, rows: Sequence[SpeedRow]) -> None:
+    """Lines at the times of graphs that have no AP here."""
+    for row in rows:
+        if row.speed.kind == "other":
+            ax.axvline(row.speed.ms, color=GREY, linestyle=":", linewidth=1.2)
+            ax.annotate(
+                row.name,
+                (row.speed.ms, 0.02),
+                (3, 0),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                rotation=90,
+                fontsize=8,
+                color=GREY,
+            )
+
+
+def _space_by_factors(ax: Axes) -> None:
+    """Detectors differ by factors, and most are among the fast ones."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
