@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptedge.boxes import box_iou
 from ptedge.errors import InputError
 
 
@@ -99,3 +100,17 @@ class Detections:
             raise InputError(f"a detection has no field {error}; ptedge run writes it") from None
         except (TypeError, ValueError) as error:
             raise InputError(f"a detection is not as ptedge run writes it: {error}") from None
+
+
+def class_iou(first: Detections, second: Detections) -> NDArray[np.float32]:
+    """Intersection over union of each pair of one class.
+
+    Args:
+        first: N detections.
+        second: M detections of the same picture.
+
+    Returns:
+        [N, M] in [0, 1]; 0 where the classes differ.
+    """
+    same = first.labels[:, None] == second.labels[None, :]
+    return np.where(same, box_iou(first.boxes, second.boxes), np.float32(0))

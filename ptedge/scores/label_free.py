@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.boxes import box_iou
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 from ptedge.scores.sigma_quality import EXPECTED_COVERAGE, MIN_SIGMA
 
 FloatArray = NDArray[np.float64]
@@ -72,7 +71,7 @@ def suppress(candidates: Detections, nms_threshold: float, max_detections: int) 
         nms_threshold: a box that overlaps a better one of its class by more goes.
         max_detections: at most this many stay.
     """
-    overlap = _same_class(candidates, candidates)
+    overlap = class_iou(candidates, candidates)
     keep: list[int] = []
     for row in range(len(candidates)):
         if len(keep) < max_detections and not (overlap[row, keep] > nms_threshold).any():
@@ -91,7 +90,7 @@ def pair_views(answers: Answers) -> tuple[FloatArray, FloatArray]:
         and the errors of the views are independent; and [M] weights, the product of both scores.
     """
     a, b = answers.plain, answers.second
-    overlap = _same_class(a, b)
+    overlap = class_iou(a, b)
     rows, columns = [], []
     for row in range(len(a)):
         if len(b) and overlap[row].max() >= PAIR_IOU:
@@ -137,7 +136,7 @@ def candidate_signs(answers: Answers) -> tuple[FloatArray, FloatArray]:
         2025. There both enter one score; here they are two regressors.
     """
     kept, candidates = answers.plain, answers.candidates
-    overlap = _same_class(kept, candidates)
+    overlap = class_iou(kept, candidates)
     consistency, reliability = np.ones(len(kept)), np.ones(len(kept))
     if not len(kept) or not len(candidates):
         return consistency, reliability
@@ -191,13 +190,7 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, share: float) -> 
     return float(values[order][np.searchsorted(below, share * below[-1] * (1 - 1e-12))])
 
 
-def _same_class(a: Detections, b: Detections) -> NDArray[np.float32]:
-    """[N, M] overlap; 0 of boxes of two classes."""
-    same = a.labels[:, None] == b.labels[None, :]
-    return np.where(same, box_iou(a.boxes, b.boxes), np.float32(0))
-
-
 def _best_overlap(answers: Answers) -> FloatArray:
-    overlap = _same_class(answers.plain, answers.second)
+    overlap = class_iou(answers.plain, answers.second)
     best = overlap.max(axis=1) if len(answers.second) else np.zeros(len(answers.plain))
     return best.astype(np.float64)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 
-from .window import LEAST, SAME, Window, overlaps, paired
+from .window import LEAST, SAME, Window, paired
 
 
 def missed(window: Window) -> float:
@@ -25,7 +25,7 @@ def _broken_tracks(window: Window) -> float:
     """The lower of the two scores of each object that is there before and after, and not at the place between."""
     assert window.before is not None and window.after is not None
     first, second = window.before.objects, window.after.objects
-    pairs = paired(overlaps(first, second), SAME)
+    pairs = paired(class_iou(first, second), SAME)
     if not pairs:
         return 0.0
     i, j = (np.array(rows) for rows in zip(*pairs, strict=True))
@@ -49,7 +49,7 @@ def _weak_ones(window: Window) -> float:
     stays = np.ones(len(weak), bool)
     for look in window.neighbours:
         others = look.candidates.select(look.candidates.scores >= LEAST)
-        scores = np.where(overlaps(weak, others) >= SAME, others.scores[None], np.float32(0))
+        scores = np.where(class_iou(weak, others) >= SAME, others.scores[None], np.float32(0))
         best = scores.max(axis=1, initial=0.0)
         support, stays = support + best, stays & (best > 0)
     return float(support[stays].sum() / 3)
@@ -57,4 +57,4 @@ def _weak_ones(window: Window) -> float:
 
 def _unmet(found: Detections, others: Detections) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Which have none of the others at their place."""
-    return np.asarray(overlaps(found, others).max(axis=1, initial=0.0) < SAME)
+    return np.asarray(class_iou(found, others).max(axis=1, initial=0.0) < SAME)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 
-from .window import LEAST, SAME, Window, overlaps, paired
+from .window import LEAST, SAME, Window, paired
 
 
 def neighbours(window: Window) -> float:
@@ -21,6 +21,6 @@ def neighbours(window: Window) -> float:
 
 def _unshared(first: Detections, second: Detections) -> float:
     first, second = (found.select(found.scores >= LEAST) for found in (first, second))
-    pairs = paired(overlaps(first, second), SAME)
+    pairs = paired(class_iou(first, second), SAME)
     shared = sum(float(np.minimum(first.scores[i], second.scores[j])) for i, j in pairs)
     return float(first.scores.sum() + second.scores.sum()) - 2 * shared

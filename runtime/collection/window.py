@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ptedge.boxes import box_iou
 from ptedge.detections import Detections
 
 from ..sinks.files import Result
@@ -120,12 +119,6 @@ def are_neighbours(first: Look, second: Look) -> bool:
     if one.image.shape != two.image.shape or two.index <= one.index:
         return False
     return one.time is None or two.time is None or 0 <= two.time - one.time <= MOST_APART
-
-
-def overlaps(first: Detections, second: Detections) -> NDArray[np.float32]:
-    """Intersection over union of each pair of one class, [N, M]; 0 where the classes differ."""
-    same = first.labels[:, None] == second.labels[None]
-    return np.where(same, box_iou(first.boxes, second.boxes), np.float32(0))
 
 
 def paired(overlap: NDArray[np.float32], least: float) -> list[tuple[int, int]]:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ptedge.backends.bundle_predictor import BundlePredictor
 from ptedge.backends.promises import broken_promises
-from ptedge.boxes import box_iou
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 from ptedge.graph_contract import IMAGES
 from ptedge.preprocess import Letterbox
 
@@ -80,7 +79,7 @@ def matched_share(one: Sequence[Detections], other: Sequence[Detections]) -> tup
     for a, b in zip(one, other, strict=True):
         for own, others in ((a, b), (b, a)):
             mine = own.select(own.scores >= SURE)
-            same = (mine.labels[:, None] == others.labels[None, :]) & (box_iou(mine.boxes, others.boxes) >= SAME_IOU)
+            same = class_iou(mine, others) >= SAME_IOU
             sure += len(mine)
             matched += int(same.any(axis=1).sum())
     return (matched / sure if sure else 1.0), sure

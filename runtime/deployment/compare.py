@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.backends.predictor import Predictor
-from ptedge.boxes import box_iou
 from ptedge.data import open_dataset
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 from ptedge.errors import InputError
 from ptedge.progress import Progress
 from ptedge.scores.evaluation import detect_all
@@ -56,9 +55,7 @@ def check_champion(
                 progress(sum(map(len, rows)))
     scores = [sum(float(plain.scores.sum()) for plain, _ in row) for row in rows]
     ratio = scores[1] / scores[0] if scores[0] else 1.0
-    least = SURE, score_of_as_many(rows[1], sum(int((plain.scores >= SURE).sum()) for plain, _ in rows[0]))
-    pairs = np.array([[agreement(views, at) for views in row] for row, at in zip(rows, least, strict=True)]).T
-    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    pairs = paired_agreement(*rows)
     figures = {"found_ratio": round(ratio, 4), "frames": float(len(frames)), "compared": float(len(pairs))}
     text = f"finds {ratio:.2f} times what the running version finds in {len(frames)} frames"
     if not FEWER <= ratio <= MORE:
@@ -112,6 +109,23 @@ def look_twice(predictor: Predictor, frame: NDArray[np.uint8]) -> Views:
     return predictor.detect(frame), _mirrored(predictor.detect(np.ascontiguousarray(frame[:, ::-1])), frame.shape[1])
 
 
+def paired_agreement(champion: Sequence[Views], challenger: Sequence[Views]) -> NDArray[np.float64]:
+    """The agreement of both on equally many boxes: those the champion is fairly sure of, and as many of the other's.
+
+    Args:
+        champion: of each frame.
+        challenger: of the same frames.
+
+    Returns:
+        [N, 2] of champion and challenger, of the frames in which both find something.
+    """
+    least = score_of_as_many(challenger, sum(int((plain.scores >= SURE).sum()) for plain, _ in champion))
+    rows = [[agreement(views, SURE) for views in champion], [agreement(views, least) for views in challenger]]
+    pairs = np.array(rows, np.float64).T
+    both: NDArray[np.float64] = pairs[np.isfinite(pairs).all(axis=1)]
+    return both
+
+
 def score_of_as_many(row: Sequence[Views], count: int) -> float:
     """The score from which a model finds so many boxes; 0 where it finds fewer, 1 where none is asked for.
 
@@ -142,7 +156,7 @@ def agreement(views: Views, least: float) -> float:
         return float("nan")
     if not len(one) or not len(other):
         return 0.0
-    overlap = np.where(one.labels[:, None] == other.labels[None, :], box_iou(one.boxes, other.boxes), 0.0)
+    overlap = class_iou(one, other)
     return float((overlap.max(axis=0).sum() + overlap.max(axis=1).sum()) / count)
 
 

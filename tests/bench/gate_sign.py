@@ -19,8 +19,8 @@ from scipy.stats import spearmanr
 
 from ptedge.backends.predictor import open_predictor
 from ptedge.frames.images import read_image
-from ptedge.runtime.deployment.compare import SURE, Views, agreement, look_twice, score_of_as_many
-from ptedge.scores.paired import Difference, paired_mean
+from ptedge.runtime.deployment.compare import Views, look_twice, paired_agreement
+from ptedge.scores.paired import paired_mean
 
 
 @cache
@@ -30,16 +30,6 @@ def looks(model: Path, folder: Path, count: int) -> tuple[Views, ...]:
     predictor = open_predictor(model, threads=1)
     places = np.linspace(0, len(files) - 1, min(count, len(files))).astype(int)
     return tuple(look_twice(predictor, read_image(files[place])) for place in places)
-
-
-def judged(champion: tuple[Views, ...], challenger: tuple[Views, ...]) -> Difference:
-    """As ``check_champion`` does it."""
-    count = sum(int((plain.scores >= SURE).sum()) for plain, _ in champion)
-    least = SURE, score_of_as_many(challenger, count)
-    rows = [[agreement(views, at) for views in row] for row, at in zip((champion, challenger), least, strict=True)]
-    pairs = np.array(rows).T
-    pairs = pairs[np.isfinite(pairs).all(axis=1)]
-    return paired_mean(pairs[:, 0], pairs[:, 1])
 
 
 def main() -> None:
@@ -54,7 +44,7 @@ def main() -> None:
         folder = Path(pair["frames"])
         models = [looks(Path(pair[who]), folder, options.frames) for who in ("champion", "challenger")]
         for gain, row in ((pair["gain"], models), (-pair["gain"], models[::-1])):
-            found = judged(*row)
+            found = paired_mean(*paired_agreement(*row).T)
             gains.append(gain)
             signs.append(found.value)
             passed.append(found.low >= -options.max_loss)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_windows import rows
 
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 from ptedge.errors import InputError
 
 NAMES = ("car", "person")
@@ -100,3 +101,10 @@ def test_from_json__row_without_sigma() -> None:
     del row["sigma"]
     with pytest.raises(InputError, match="a detection has no field 'sigma'"):
         Detections.from_json([row])
+
+
+def test_class_iou__of_one_class_alone() -> None:
+    first, second = rows((0.9, 0.0), (0.8, 10.0)), rows((0.5, 0.0))
+    assert class_iou(first, second).tolist() == [[1.0], [pytest.approx(1 / 3)]]
+    assert class_iou(first, rows((0.5, 0.0), label=1)).tolist() == [[0.0], [0.0]]
+    assert class_iou(first, rows()).shape == (2, 0)

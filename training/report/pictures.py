@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptedge.backends.predictor import Predictor
-from ptedge.boxes import box_iou
-from ptedge.detections import Detections
+from ptedge.detections import Detections, class_iou
 from ptedge.drawing.draw import ADAPTED_COLOR, SOURCE_COLOR, draw_detections
 from ptedge.drawing.legend import LegendRow
 from ptedge.drawing.lettering import Color
@@ -135,7 +134,7 @@ def difference_of(one: Detections, other: Detections) -> int:
         if not len(b):
             alone += len(a)
         elif len(a):
-            same = (box_iou(a.boxes, b.boxes) >= SAME_IOU) & (a.labels[:, None] == b.labels[None])
+            same = class_iou(a, b) >= SAME_IOU
             alone += int((~same.any(axis=1)).sum())
     return alone
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_windows import look, rows
 
-from ptedge.runtime.collection.window import Window, Windows, are_neighbours, overlaps, paired
+from ptedge.runtime.collection.window import Window, Windows, are_neighbours, paired
 
 NONE = rows()
 
@@ -50,13 +50,6 @@ def test_windows__a_gap_ends_a_neighbourhood_on_both_sides() -> None:
 )
 def test_are_neighbours(words: dict[str, int], whether: bool) -> None:
     assert are_neighbours(look(NONE, 5, 1.0), look(NONE, **words)) is whether
-
-
-def test_overlaps__of_one_class_alone() -> None:
-    first, second = rows((0.9, 0.0), (0.8, 10.0)), rows((0.5, 0.0))
-    assert overlaps(first, second).tolist() == [[1.0], [pytest.approx(1 / 3)]]
-    assert overlaps(first, rows((0.5, 0.0), label=1)).tolist() == [[0.0], [0.0]]
-    assert overlaps(first, NONE).shape == (2, 0)
 
 
 def test_paired__best_first_and_each_once() -> None:
